@@ -49,8 +49,8 @@ def drive(
     the leaderboard's layout for each driver, and a table (JSON, Markdown, figure).
 
     Drivers: `framewise`, or `inertial`, `route`, `path`, `corridor`, `limit`, `start`, `progress`, `commands`,
-    `creep`, also several joined by + (inertial+corridor), let the planner choose that way; `constant-velocity`,
-    `ego-status`, `pdm-closed` and `sumo` need no planner.
+    `prompt`, `creep`, also several joined by + (inertial+corridor), let the planner choose that way;
+    `constant-velocity`, `ego-status`, `pdm-closed` and `sumo` need no planner.
 
     With --record NAME the drives are also written as logs into the city's dataset, as the split NAME with cameras: then
     `w4s prepare --split NAME`, banks, targets, training and pictures take them as they take the expert's logs.

@@ -236,6 +236,7 @@ def serve(
     progress: Weight = 0.0,
     speed_limit: Speed = 0.0,
     keep_commands: bool = False,
+    prompt: bool = False,
     benchmark: Literal["v1", "v2"] = "v1",
     fixed: bool = False,
     device: str = "cpu",
@@ -262,6 +263,7 @@ def serve(
         progress: Weight of progress in the utility; 0 for that of the benchmark, which is 5 in v1 and 15 in v2.
         speed_limit: Speed above which plans lose utility [m/s]; 0 for none.
         keep_commands: Take commands from the nodes of the route, each until it has been passed.
+        prompt: Begin plans at once when at rest, without the wait at their beginning.
         benchmark: Utility that selects; v2 is refused for planners trained on Bench2Drive, which lack one of its terms.
         fixed: Refuse drives that request another selection.
         device: Torch device: cpu, cuda, cuda:1, ...
@@ -286,7 +288,7 @@ def serve(
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
     options = AgentOptions(
-        benchmark, inertial, route, keep_commands, route_rule, speed_limit, corridor, start, progress
+        benchmark, inertial, route, keep_commands, route_rule, speed_limit, corridor, start, progress, prompt
     )
     served = load_served_planner(checkpoint, options, fixed, device, weights)
     with places.listening(wanted) as (listener, where):

@@ -19,6 +19,7 @@ from world4scorer.driving.closed_loop.planner_agent import AgentOptions
         ("corridor+limit", AgentOptions(corridor=0.3, speed_limit=50 / 3.6), False),
         ("path=2+limit=12", AgentOptions(route=2.0, route_rule="equal-distance", speed_limit=12.0), False),
         ("progress+limit=9", AgentOptions(progress=15.0, speed_limit=9.0), False),
+        ("corridor+prompt", AgentOptions(corridor=0.3, prompt=True), False),
         ("progress=8", AgentOptions(progress=8.0), False),
         ("route+commands+creep", AgentOptions(route=4.0, keep_commands=True), True),
         ("sumo", None, False),

@@ -18,6 +18,7 @@ from world4scorer.driving.closed_loop.drivers import DriverOutput, PlannerDriver
 from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.driving.closed_loop.observation import CameraCalibration, Decision, Observation
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
+from world4scorer.driving.closed_loop.prompt_start import without_wait
 from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.corridor import corridor_utility
 from world4scorer.engine.selection.route import route_agreement
@@ -109,6 +110,18 @@ def test_inertia_needs_a_last_choice() -> None:
     assert first[0].chosen == first[1].chosen
     bound.begin("drive")  # forgets
     assert bound.decide(observation(0.5)).chosen == first[0].chosen
+
+
+def test_at_rest_a_prompt_agent_skips_the_wait() -> None:
+    decisions = []
+    for options in (AgentOptions(), AgentOptions(prompt=True)):
+        agent = PlannerAgent(planner(), options, rig())
+        agent.begin("drive")
+        decisions.append(agent.decide(replace(observation(), velocity=np.zeros(2))))
+    waiting, prompt = decisions
+    assert waiting.chosen == prompt.chosen and waiting.followed is None
+    np.testing.assert_array_equal(waiting.plan, waiting.plans[waiting.chosen])
+    np.testing.assert_array_equal(prompt.plan, without_wait(waiting.plan, 0.0))
 
 
 def test_the_command_is_kept_from_the_nodes() -> None:

@@ -66,5 +66,5 @@ def _best_moving_plan(answer: DriverOutput) -> DriverOutput:
     if not fits.any():
         return answer
     chosen = int(np.argmax(np.where(fits, decision.ranked, -np.inf)))
-    other = replace(decision, chosen=chosen)
+    other = replace(decision, chosen=chosen, followed=None)
     return DriverOutput(other.plan, other)

@@ -1,8 +1,8 @@
 """Names of drivers: a planner with selection options, or a baseline.
 
 A planner's name lists what is added to framewise selection: `inertial`, `route` or `path`, `corridor`, `limit`,
-`start`, `progress`, `commands`, `creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`;
-after `limit` a speed [m/s].
+`start`, `progress`, `commands`, `prompt`, `creep`, joined by +, as in `inertial+route`. A weight may follow:
+`inertial=0.5`; after `limit` a speed [m/s].
 """
 
 from __future__ import annotations
@@ -79,10 +79,12 @@ class DriverSpec:
                 options = _with_number(options, kind, _number(name, number) if equals else DEFAULT_NUMBERS[kind])
             elif part == "commands":
                 options = replace(options, keep_commands=True)
+            elif part == "prompt":
+                options = replace(options, prompt=True)
             elif part == "creep":
                 creeps = True
             else:
-                known = ", ".join([FRAMEWISE, *DEFAULT_NUMBERS, "commands", "creep", *BASELINES])
+                known = ", ".join([FRAMEWISE, *DEFAULT_NUMBERS, "commands", "prompt", "creep", *BASELINES])
                 raise ValueError(f"driver {name!r}: {part!r} is unknown; known are {known}, joined by +")
         kinds = {part.partition("=")[0] for part in parts}
         if len(kinds) < len(parts) or {"route", "path"} <= kinds:

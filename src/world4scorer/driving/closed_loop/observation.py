@@ -63,11 +63,13 @@ class Decision:
     """(4,) command given to the planner."""
     route_point: NDArray[np.float64] | None
     """(2,) in ego axes [m]; None without a route."""
+    followed: NDArray[np.float32] | None = None
+    """(T, 3) poses to follow instead of the chosen plan's; None for the plan itself."""
 
     @property
     def plan(self) -> NDArray[np.float32]:
         """(T, 3) the plan to follow."""
-        return np.asarray(self.plans[self.chosen])
+        return np.asarray(self.plans[self.chosen]) if self.followed is None else self.followed
 
 
 def ego_state(observation: Observation) -> NDArray[np.float64]:

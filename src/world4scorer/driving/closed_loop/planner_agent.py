@@ -22,6 +22,7 @@ from PIL import Image
 from torch import Tensor
 
 from world4scorer.driving.closed_loop.observation import CameraCalibration, Decision, Observation, ego_state
+from world4scorer.driving.closed_loop.prompt_start import without_wait
 from world4scorer.engine.routes.commands import CommandTracker, one_hot
 from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
@@ -66,6 +67,8 @@ class AgentOptions:
     """Utility that plans gain for moving off at once; 0 for none."""
     progress: float = 0.0
     """Weight of progress in the utility; 0 for the benchmark's."""
+    prompt: bool = False
+    """Begin plans at once when at rest, without the wait at their beginning (`prompt_start.py`)."""
 
     def __post_init__(self) -> None:
         check_weight(self.inertial)
@@ -151,7 +154,10 @@ class PlannerAgent:
         if self.options.start:
             utility = starting_utility(utility, plans, self.options.start)
         ranked = self._follow_route(observation, plans, utility)
-        return Decision(plans, utility, ranked, self._choose(observation, plans, ranked), command, point)
+        chosen = self._choose(observation, plans, ranked)
+        speed = float(np.hypot(*observation.velocity[:2]))
+        followed = without_wait(plans[chosen], speed) if self.options.prompt else None
+        return Decision(plans, utility, ranked, chosen, command, point, followed)
 
     def _follow_route(
         self, observation: Observation, plans: NDArray[np.float32], utility: NDArray[np.float64]

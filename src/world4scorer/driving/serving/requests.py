@@ -159,8 +159,9 @@ def _read_options(fields: Fields, defaults: AgentOptions) -> AgentOptions:
     options = replace(defaults, **given)
     if "route_rule" in fields:
         options = replace(options, route_rule=cast(RouteRule, fields.choice("route_rule", get_args(RouteRule))))
-    if "keep_commands" in fields:
-        options = replace(options, keep_commands=fields.flag("keep_commands"))
+    for name in ("keep_commands", "prompt"):
+        if name in fields:
+            options = replace(options, **{name: fields.flag(name)})
     if "benchmark" in fields:
         options = replace(options, benchmark="v1" if fields.choice("benchmark", BENCHMARKS) == "v1" else "v2")
     fields.finish()
