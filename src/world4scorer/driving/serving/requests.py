@@ -156,12 +156,10 @@ def _read_options(fields: Fields, defaults: AgentOptions) -> AgentOptions:
     given: dict[str, Any] = {
         name: fields.number(name, 0.0, most) for name, most in NUMERIC_OPTIONS.items() if name in fields
     }
+    given |= {name: fields.flag(name) for name in ("keep_commands", "prompt") if name in fields}
     options = replace(defaults, **given)
     if "route_rule" in fields:
         options = replace(options, route_rule=cast(RouteRule, fields.choice("route_rule", get_args(RouteRule))))
-    for name in ("keep_commands", "prompt"):
-        if name in fields:
-            options = replace(options, **{name: fields.flag(name)})
     if "benchmark" in fields:
         options = replace(options, benchmark="v1" if fields.choice("benchmark", BENCHMARKS) == "v1" else "v2")
     fields.finish()
