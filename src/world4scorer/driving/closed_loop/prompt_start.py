@@ -15,13 +15,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.selection.speed_limit import POSE_SECONDS
+
 REST_SPEED: Final = 0.3
 """Speed below which the ego is at rest [m/s]."""
 STANDING_LENGTH: Final = 0.8
 """A plan with a shorter way stands to its end [m]."""
 WAIT_LENGTH: Final = 0.25
 """Way after which the wait of a plan is over [m]."""
-POSE_SECONDS: Final = 0.5
 
 
 def without_wait(plan: NDArray[np.floating], speed: float) -> NDArray[np.float32]:
