@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Final
 
@@ -30,6 +31,8 @@ INFRACTION_COLOURS: Final[Mapping[Infraction, str]] = {
 """Colours in stacking order, most severe first."""
 ROW_HEIGHT: Final = 0.34
 """Height of a driver's row [inches]."""
+NAME_WIDTH: Final = 24
+"""Longest line of a driver's name [characters]; longer names have two."""
 MARKER_OFFSET: Final = 0.16
 """Offset of the two markers from the middle of a row, in rows."""
 
@@ -39,10 +42,10 @@ def draw_drives(drivers: Mapping[str, RouteNumbers]) -> Figure:
     if not drivers:
         raise ValueError("no driver: nothing to draw")
     names = list(drivers)
-    figure, (scores, faults) = chart(2, size=(9.6, 1.9 + ROW_HEIGHT * len(names)), sharey=True)
+    figure, (scores, faults) = chart(2, size=(10.4, 1.9 + ROW_HEIGHT * len(names)), sharey=True)
     _draw_scores(scores, drivers)
     _draw_infractions(faults, drivers)
-    scores.set_yticks(range(len(names)), names)
+    scores.set_yticks(range(len(names)), [textwrap.fill(name, NAME_WIDTH) for name in names])
     scores.set_ylim(len(names) - 0.4, -0.6)
     for axis in (scores, faults):
         axis.grid(axis="y", visible=False)
