@@ -56,6 +56,7 @@ def run(training_set: TrainingSet, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_one_round(run: Path, training_set: TrainingSet) -> None:
+    """On two devices: the second process must not be one that aggregates."""
     config = AggregateConfig(
         rounds=1,
         routes=1,
@@ -66,7 +67,7 @@ def test_one_round(run: Path, training_set: TrainingSet) -> None:
         thinning=Thinning(stride=1),
         rules=TerminationRules(time_limit=9.0, deviation=500.0, off_road_time=60.0),
     )
-    work = Aggregation(run, run.parent / "own", config, SerialExecutor(), MACHINE)
+    work = Aggregation(run, run.parent / "own", config, SerialExecutor(), replace(MACHINE, devices=2))
     finding = aggregate(work)
     before, after = finding.numbers["rounds"]
     _, data = read_run(run)

@@ -14,11 +14,11 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training import train_folder
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_history, read_run
 from world4scorer.studies.parts.study import PARTS
-from world4scorer.studies.shared import train_variant, variants
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.variants import Variant, train_variants
 
@@ -68,7 +68,7 @@ def test_auxiliary_target(run, tmp_path, monkeypatch):
     change = numbers["future"]["PDMS"]["change"]["value"]
     assert change == pytest.approx(selected - numbers["none"]["PDMS"]["value"])
     assert found["paper"]["future"] == 93.96 and "seed 5" in found["data"]
-    monkeypatch.setattr(variants, "train", no_training)
+    monkeypatch.setattr(train_folder, "train", no_training)
     assert study("auxiliary-target", run, tmp_path)["numbers"] == numbers
 
 
@@ -180,12 +180,12 @@ def test_several_devices_train_in_a_process_of_their_own(run, monkeypatch):
         returncode = 0
 
     def start(words, check):
-        monkeypatch.setattr(train_variant, "train", lambda *given: asked.append(given))
-        assert words[1:3] == ["-m", train_variant.__name__]
-        train_variant.train_variant(*words[3:])
+        monkeypatch.setattr(train_folder, "train", lambda *given: asked.append(given))
+        assert words[1:3] == ["-m", train_folder.__name__]
+        train_folder.train_folder(*words[3:])
         return Done()
 
-    monkeypatch.setattr(variants.subprocess, "run", start)
+    monkeypatch.setattr(train_folder.subprocess, "run", start)
     (folder,) = train_variants(run, "split", [PARTS["images"]], replace(OPTIONS, devices=2))["no-images"]
     (config, data, out, machine) = asked[0]
     assert out == folder and config == PARTS["images"].change(read_run(run)[0]) and data.targets is None

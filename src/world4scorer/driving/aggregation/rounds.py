@@ -31,8 +31,9 @@ from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.targets.make_targets import make_targets, target_notes
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.rollouts import RolloutData
-from world4scorer.planner.training.run import Machine, train
+from world4scorer.planner.training.run import Machine
 from world4scorer.planner.training.run_files import read_history, read_run
+from world4scorer.planner.training.train_folder import train_within
 
 VALIDATION_SCORE: Final = "val/score"
 """Mean PDMS of the selected plans, in the history of a run."""
@@ -154,7 +155,7 @@ class Aggregation:
         """Fine-tune the planner of the round before on the logs and all own scenes so far, also those of the run."""
         base, data = read_run(self.run)
         data = replace(data, rollouts=(*data.rollouts, *rollouts))
-        return train(self.train_config(base, number), data, self._run(number), self.machine)
+        return train_within(self.train_config(base, number), data, self._run(number), self.machine)
 
     def train_config(self, base: TrainConfig, number: int) -> TrainConfig:
         """Configuration of a round's fine-tuning: that of the run, from the last weights, with a lower rate."""

@@ -7,24 +7,20 @@ A variant that is finished is not repeated, an interrupted one resumes, and one 
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.prepare_data import DataSources, prepare_data
-from world4scorer.planner.training.run import Machine, TrainData, claim_run_folder, train
+from world4scorer.planner.training.run import Machine, TrainData
 from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.train_folder import train_within
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.view_features import target_encoder
 
@@ -131,17 +127,7 @@ def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOp
         threads=options.threads,
         validate_every=job.config.epochs,
     )
-    if machine.devices > 1:
-        # Lightning starts the command line again for every further device, so it must be one that only trains
-        claim_run_folder(job.config, job.data, job.folder)
-        module = [sys.executable, "-m", "world4scorer.studies.shared.train_variant"]
-        if subprocess.run([*module, str(job.folder), json.dumps(asdict(machine))], check=False).returncode:
-            raise ValueError(f"{job.folder}: training failed, see above; the same command resumes it")
-        return
-    try:
-        train(job.config, job.data, job.folder, machine)
-    finally:
-        torch.set_flush_denormal(False)  # what is simulated next must not depend on what was trained before
+    train_within(job.config, job.data, job.folder, machine)
 
 
 def _prepare(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOptions) -> None:
