@@ -184,14 +184,14 @@ def test_swapped_states_are_swapped_utilities_of_the_network(benchmark):
 
 
 @pytest.mark.parametrize("benchmark", ["v1", "v2"])
-def test_with_the_mean_state_the_network_takes_the_first_plan(benchmark):
+def test_with_the_mean_state_all_plans_are_equally_good(benchmark):
     planner = tiny_planner()
     image, status = tiny_inputs(planner.config)
     states = planner(image, status).states
     mean = states.mean(1, keepdim=True).expand_as(states).contiguous()
     judged = utility(planner.judge(mean, status), benchmark)
-    assert torch.equal(judged, judged[:, :1].expand_as(judged))
-    assert judged.argmax(1).tolist() == [0] * len(judged)
+    # Equal up to rounding: some processors sum the rows of a product in different orders, by their place.
+    torch.testing.assert_close(judged, judged[:, :1].expand_as(judged), rtol=1e-5, atol=1e-6)
 
 
 def test_states_that_know_the_outcome():
