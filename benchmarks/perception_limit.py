@@ -2,7 +2,7 @@
 
     python benchmarks/perception_limit.py quick --out limits
 
-`quick` is a prepared city (`w4s city make quick --preset quick`). Trains preset `city` three times on it, with the same
+`quick` is a city (`w4s city make --preset quick --out quick`) whose splits are prepared (`w4s prepare`). Trains preset `city` three times on it, with the same
 seed and recipe, and lets each select on validation streets:
 
 - with what the bundled encoder sees,
@@ -122,9 +122,9 @@ def true_encoder(variant: Variant) -> DenseEncoder:
     heads = encoder.heads
     with torch.no_grad():
         heads.classes.weight.copy_(classes.flatten(0, 2)[..., None, None])
-        heads.classes.bias.fill_(-LOGIT)  # type: ignore[union-attr]
+        heads.classes.bias.fill_(-LOGIT)
         heads.direction.weight.copy_(directions.flatten(0, 1)[..., None, None])
-        heads.direction.bias.zero_()  # type: ignore[union-attr]
+        heads.direction.bias.zero_()
         if encoder.forecast is not None:
             for parameter in encoder.forecast.parameters():
                 parameter.zero_()  # never asked: its maps come from the cache

@@ -32,7 +32,7 @@ INFRACTION_COLOURS: Final[Mapping[Infraction, str]] = {
 ROW_HEIGHT: Final = 0.34
 """Height of a driver's row [inches]."""
 NAME_WIDTH: Final = 24
-"""Longest line of a driver's name [characters]; longer names have two."""
+"""Longest line of a driver's name [characters]; longer names are wrapped."""
 MARKER_OFFSET: Final = 0.16
 """Offset of the two markers from the middle of a row, in rows."""
 
