@@ -2,8 +2,8 @@
 
     python benchmarks/perception_limit.py quick --out limits
 
-`quick` is a city (`w4s city make --preset quick --out quick`) whose splits are prepared (`w4s prepare`). Trains preset `city` three times on it, with the same
-seed and recipe, and lets each select on validation streets:
+`quick` is a city (`w4s city make --preset quick --out quick`) whose splits are prepared (`w4s prepare`). Trains preset
+`city` three times on it, with the same seed and recipe, and lets each select on validation streets:
 
 - with what the bundled encoder sees,
 - with the true map: drivable area, lanes, crosswalks, road users that a camera sees, red signals, lane directions,
