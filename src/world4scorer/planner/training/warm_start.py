@@ -14,12 +14,15 @@ import torch
 
 from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.network import FrozenSceneEncoder, Network
+from world4scorer.planner.model.route_reading import READ_NUMBERS
 from world4scorer.planner.planner import Planner
 
-WIDENED: Final = ("ego_encoder.weight", "plan_sampling.out.weight", "generator.screen.read.weight")
-"""(outputs, inputs) weights whose last inputs a planner may lack."""
+READ_ALONG_PLANS: Final = ("plan_sampling.out.weight", "generator.screen.read.weight")
+"""(outputs, inputs) weights that read a forecast before the route, which is read last."""
+WIDENED: Final = ("ego_encoder.weight", *READ_ALONG_PLANS)
+"""(outputs, inputs) weights of which a planner may lack some inputs."""
 ADDED: Final = ("ego_numbers", "forecast", "route_reading")
-"""Settings for which a planner may lack inputs; those of a later one come after those of an earlier one."""
+"""Settings for which a planner may lack inputs."""
 FORECAST: Final = "encoder.perceiver.forecast."
 """Prefix of the forecast's weights, which come from an encoder."""
 NON_STRUCTURAL: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
@@ -39,8 +42,8 @@ def load_planner_weights(network: Network, planner: Planner) -> None:
         )
     if theirs.forecast and not mine.forecast:
         raise ValueError("from_planner: it has a forecast, which cannot be taken away")
-    if theirs.route_reading and (not mine.route_reading or mine.forecast != theirs.forecast):
-        raise ValueError("from_planner: it reads plans along the route; neither may that go, nor a forecast come")
+    if theirs.route_reading and not mine.route_reading:
+        raise ValueError("from_planner: it reads plans along the route, which cannot be taken away")
     alike = {name: getattr(mine, name) for name in (*ADDED, *NON_STRUCTURAL)}
     if replace(theirs, **alike) != mine:
         differs = next(name for name, value in vars(mine).items() if getattr(replace(theirs, **alike), name) != value)
@@ -51,8 +54,10 @@ def load_planner_weights(network: Network, planner: Planner) -> None:
     tensors = {name: tensor.clone() for name, tensor in planner.network.state_dict().items()}
     own = network.state_dict()
     for name in filter(tensors.__contains__, WIDENED):
+        along_route = theirs.poses * READ_NUMBERS if theirs.route_reading and name in READ_ALONG_PLANS else 0
+        others, last = tensors[name].tensor_split([tensors[name].shape[1] - along_route], 1)
         missing = own[name].shape[1] - tensors[name].shape[1]
-        tensors[name] = torch.cat([tensors[name], tensors[name].new_zeros(len(tensors[name]), missing)], 1)
+        tensors[name] = torch.cat([others, others.new_zeros(len(others), missing), last], 1)
     if mine.forecast and not theirs.forecast:
         tensors |= {name: tensor for name, tensor in own.items() if name.startswith(FORECAST)}
     network.load_state_dict(tensors)
