@@ -3,10 +3,11 @@
     python benchmarks/perception_limit.py quick --out limits
 
 `quick` is a city (`w4s city make --preset quick --out quick`) whose splits are prepared (`w4s prepare`). Trains preset
-`city` three times on it, with the same seed and recipe, and lets each select on validation streets:
+`city` four times on it, with the same seed and recipe, and lets each select on validation streets:
 
 - with what the bundled encoder sees,
 - with the true map: drivable area, lanes, crosswalks, road users that a camera sees, red signals, lane directions,
+- with the true map, and where all road users would be in the next four seconds if they kept their present velocities,
 - with the true map, and where all road users will be in the next four seconds.
 
 Tokens of patches, plans, labels, bank and targets are the same in all of them. The truth takes the place of the
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +40,8 @@ from world4scorer.datasets.dense.labels import DenseLabels, MapBit
 from world4scorer.datasets.dense.views_file import DenseViews
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
+from world4scorer.engine.scene import Scene
+from world4scorer.engine.scene.indices import DT, Box
 from world4scorer.jobs.array_files import write_array
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import write_json
@@ -78,13 +82,26 @@ class Variant:
     name: str
     label: str
     truth: bool = True
-    future: bool = False
+    occupied: Callable[[Scene], NDArray[np.uint8]] | None = None
+    """Cells (T, 2X, 2Y) that road users are said to occupy at the times of poses."""
+
+
+def continued_occupancy(scene: Scene) -> NDArray[np.uint8]:
+    """Occupied cells if all who are there now keep their velocities and headings."""
+    tracks = scene.tracks
+    boxes = np.repeat(tracks.boxes[:, :1], tracks.steps, axis=1)
+    seconds = DT * np.arange(tracks.steps)[:, None]
+    boxes[..., [Box.X, Box.Y]] += seconds * boxes[..., [Box.VELOCITY_X, Box.VELOCITY_Y]]
+    there = np.repeat(tracks.valid[:, :1], tracks.steps, axis=1)
+    boxes[~there] = 0.0
+    return occupancy(replace(scene, tracks=replace(tracks, boxes=boxes, valid=there)))
 
 
 VARIANTS: Final = (
     Variant("seen", "what the encoder sees", truth=False),
     Variant("map", "the true map"),
-    Variant("future", "the true map and future occupancy", future=True),
+    Variant("motion", "the true map and present velocities", occupied=continued_occupancy),
+    Variant("future", "the true map and future occupancy", occupied=occupancy),
 )
 
 
@@ -107,7 +124,7 @@ class Arguments:
 def true_encoder(variant: Variant) -> DenseEncoder:
     """The bundled encoder with heads that spread the features of `true_features` again."""
     bundled = load_dense_encoder(CITY)
-    encoder = DenseEncoder(replace(bundled.config, forecast=FORECAST_WIDTH if variant.future else 0))
+    encoder = DenseEncoder(replace(bundled.config, forecast=FORECAST_WIDTH if variant.occupied else 0))
     encoder.load_state_dict(bundled.state_dict(), strict=False)
     classes = torch.zeros(len(MAP_CLASSES), SCALE, SCALE, bundled.config.map_width)
     first = 0
@@ -127,7 +144,7 @@ def true_encoder(variant: Variant) -> DenseEncoder:
         heads.direction.bias.zero_()
         if encoder.forecast is not None:
             for parameter in encoder.forecast.parameters():
-                parameter.zero_()  # never asked: its maps come from the cache
+                parameter.fill_(VARIANTS.index(variant))  # never asked: maps come from the cache; tells digests apart
     return encoder.requires_grad_(False).eval()
 
 
@@ -154,6 +171,7 @@ def _as_features(map_xy: Tensor, cells: int, fineness: int) -> Tensor:
 class Truth:
     """What the cache of an encoder of `true_encoder` holds of the scenes of a split."""
 
+    variant: Variant
     encoder: DenseEncoder
     seen: FeatureCache
     """Of the bundled encoder, whose patches are kept."""
@@ -168,19 +186,19 @@ class Truth:
         """Patches, features and forecast of a scene, if there is one, end to end."""
         patches, *_ = self.seen.read(token)
         parts = [true_features(self.dense.labels(self._frame[token]), self.encoder.config.map_width)]
-        if self.encoder.forecast is not None:
-            logits = LOGIT * (2.0 * torch.from_numpy(occupancy(self.store[token])).float() - 1.0)
+        if self.variant.occupied is not None:
+            logits = LOGIT * (2.0 * torch.from_numpy(self.variant.occupied(self.store[token])).float() - 1.0)
             parts.append(functional.pixel_unshuffle(logits[None], FORECAST_SCALE)[0])
         return np.concatenate([patches.ravel(), *(part.numpy().astype(np.float16).ravel() for part in parts)])
 
 
-def write_truth(encoder: DenseEncoder, data: Path, split: str, views: Path) -> None:
-    """Fill the cache of an encoder of `true_encoder` for a split; complete blocks are kept."""
+def write_truth(variant: Variant, encoder: DenseEncoder, data: Path, split: str, views: Path) -> None:
+    """Fill the cache of the encoder of a variant for a split; complete blocks are kept."""
     layout = DataFolder(data)
     samples = split_samples(data, split, layout.store(split))
     seen = cache_features(load_dense_encoder(CITY), samples, data, split, show_progress=True)
     dense = DenseViews.open(sorted((DataFolder(views).dense / split).glob("*.arrow")))
-    truth = Truth(encoder, seen, dense, SceneStore(layout.store(split)))
+    truth = Truth(variant, encoder, seen, dense, SceneStore(layout.store(split)))
     folder = layout.features(encoder.digest(), split)
     folder.mkdir(parents=True, exist_ok=True)
     size = sum(map(math.prod, encoder.shapes))
@@ -199,7 +217,7 @@ def train(variant: Variant, arguments: Arguments, weights: str) -> Path:
     run = arguments.out / variant.name
     command = ["w4s", "train", "--preset", "city", "--data", str(arguments.data), "--out", str(run)]
     command += ["--seed", str(arguments.seed), "--devices", str(arguments.devices), "--vit-weights", weights]
-    command += ["--model.forecast"] if variant.future else []
+    command += ["--model.forecast"] if variant.occupied else []
     subprocess.run(command, check=True)
     subprocess.run(["w4s", "evaluate", str(run), "--weights", "last"], check=True)
     return run
@@ -221,7 +239,7 @@ def main(arguments: Arguments) -> None:
             folder.root.mkdir(parents=True, exist_ok=True)
             save_dense_encoder(encoder, folder.weights_file, folder.config_file, dtype=torch.float32)
             for split in SPLITS:
-                write_truth(encoder, arguments.data, split, views)
+                write_truth(variant, encoder, arguments.data, split, views)
             weights = str(folder.root)
         runs[variant] = train(variant, arguments, weights)
     report(runs, arguments)
