@@ -191,6 +191,11 @@ class Samples:
             )
         return self.images_before, self.pose_before
 
+    def at_frames_before(self) -> Samples:
+        """The same samples with the images half a second before; with their own where there is no such frame."""
+        before, _ = self.frames_before()
+        return replace(self, images=tuple(one or own for one, own in zip(before, self.images, strict=True)))
+
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
         table = read_table(path)

@@ -4,7 +4,8 @@
     DATA/features/DIGEST/SPLIT/00000.npy       512 scenes each
 
 The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 306 kB,
-one of a frozen ViT 2 C V h w bytes. An encoder with a forecast also looks at the frame before each scene.
+one of a frozen ViT 2 C V h w bytes. An encoder with a forecast also looks at the frame before each scene; where what it
+sees in single frames is in caches already, as after teaching the forecast, no image is read again.
 
 Shapes: C cameras, V features of a patch, h x w patches or blocks of patches, F features of a map cell, X x Y cells,
 T times of a forecast.
@@ -44,6 +45,8 @@ BATCH_PIXELS: Final = 1_100_000
 """Pixels at a time, but at least a scene: 16 scenes of the city."""
 FORMAT: Final = "world4scorer-features-1"
 ABOUT: Final = "about.json"
+BEFORE: Final = "_before"
+"""Suffix of a split's name for features of the frames before its scenes."""
 IMAGES: Final = "images"
 """Name of the digest of the images in it; caches of 0.1.0 have none."""
 
@@ -114,6 +117,7 @@ def cache_features(
     if isinstance(encoder, DenseEncoder):
         check_calibration(samples, encoder.config)
     images_before, poses_before = samples.frames_before() if makes_forecast(encoder) else ((), ())
+    seen = _seen_frames(encoder, samples, data, split)
     folder = DataFolder(data).features(encoder.digest(), split)
     about: dict[str, Any] = {
         "format": FORMAT,
@@ -137,7 +141,7 @@ def cache_features(
     with resumable(folder, "caching features there", ValueError, settings, wait=True) as job:
         job.run_missing(
             executor or as_executor(None if device == "cpu" else 1),
-            _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
+            _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device, seen),
             tasks,
             "features",
             "blocks",
@@ -158,6 +162,26 @@ def open_features(encoder: FrozenEncoder, data: Path, split: str) -> FeatureCach
     blocks = range((len(tokens) + BLOCK - 1) // BLOCK)
     complete = all(_block_file(folder, block).is_file() for block in blocks)
     return FeatureCache(folder, tokens, encoder.shapes) if complete else None
+
+
+def _seen_frames(
+    encoder: FrozenEncoder, samples: Samples, data: Path, split: str
+) -> tuple[FeatureCache, FeatureCache] | None:
+    """Of an encoder with a forecast: what it sees in scenes and in the frames before, if caches hold it."""
+    if not isinstance(encoder, DenseEncoder) or encoder.forecast is None:
+        return None
+    alone = encoder.without_forecast()
+    now = _open_current(alone, samples, data, split)
+    before = _open_current(alone, samples.at_frames_before(), data, f"{split}{BEFORE}")
+    return None if now is None or before is None else (now, before)
+
+
+def _open_current(encoder: FrozenEncoder, samples: Samples, data: Path, split: str) -> FeatureCache | None:
+    """The cache of a split, if it holds these samples with the images that they have now."""
+    found = open_features(encoder, data, split)
+    if found is None or not found.holds(samples):
+        return None
+    return found if read_json(found.folder / ABOUT).get(IMAGES) == samples.images_digest() else None
 
 
 def find_features(encoder: FrozenEncoder, samples: Samples) -> FeatureCache | None:
@@ -210,6 +234,8 @@ class _Encode:
     sensors: Path
     folder: Path
     device: str
+    seen: tuple[FeatureCache, FeatureCache] | None
+    """What the encoder sees in scenes and in the frames before, if that is known."""
 
     def __call__(self, task: CacheTask) -> None:
         encoder = _load(self)
@@ -221,9 +247,22 @@ class _Encode:
             for start in range(0, len(task.tokens), batch):
                 chosen = range(start, min(start + batch, len(task.tokens)))
                 with torch.inference_mode():
-                    seen = self._perceive(encoder, task, chosen)
+                    seen = self._recall(encoder, task, chosen) or self._perceive(encoder, task, chosen)
                 rows = torch.cat([part.flatten(1) for part in seen if part is not None], 1)
                 append(rows.half().cpu().numpy())
+
+    def _recall(self, encoder: FrozenEncoder, task: CacheTask, chosen: Sequence[int]) -> Perception | None:
+        """What an encoder makes of scenes, from what it has seen in single frames."""
+        if self.seen is None:
+            return None
+        assert isinstance(encoder, DenseEncoder)
+        now, before = ([cache.read(task.tokens[k]) for k in chosen] for cache in self.seen)
+        patches, features = (
+            torch.from_numpy(np.stack(part)).float().to(self.device) for part in zip(*now, strict=True)
+        )
+        features_before = torch.from_numpy(np.stack([part[1] for part in before])).float().to(self.device)
+        poses = torch.tensor([task.poses_before[k] for k in chosen], device=self.device)
+        return encoder.foresee(Perception(patches, features), features_before, poses)
 
     def _perceive(self, encoder: FrozenEncoder, task: CacheTask, chosen: Sequence[int]) -> Perception:
         """What an encoder makes of scenes; a frame is encoded once, though it may be of now and of before."""
