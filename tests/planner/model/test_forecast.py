@@ -11,11 +11,12 @@ from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import DenseEncoder
-from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder_config import LIFT_SCALE, MAP_CLASSES, SCALE, DenseEncoderConfig
 from world4scorer.planner.model.forecast import (
     FORECAST_FEATURES,
     FORECAST_TIMES,
     Forecast,
+    SeenFrames,
     forecast_maps,
     shift_map,
 )
@@ -55,16 +56,38 @@ def test_a_map_turns_about_the_earlier_pose():
     torch.testing.assert_close(place, torch.tensor([x, y]), atol=1e-3, rtol=0)
 
 
+def seen_frames(scenes: int) -> SeenFrames:
+    classes = len(MAP_CLASSES)
+    return SeenFrames(
+        torch.rand(scenes, classes, SCALE * ROWS, SCALE * COLUMNS),
+        torch.rand(scenes, 2, LIFT_SCALE * ROWS, LIFT_SCALE * COLUMNS),
+        torch.rand(scenes, classes, SCALE * ROWS, SCALE * COLUMNS),
+        torch.tensor([[-2.0, 0.5, 0.1]] * scenes),
+    )
+
+
 def test_a_scene_without_a_frame_before_looks_at_one():
     torch.manual_seed(0)
-    network = Forecast(5, 8).eval()
-    now, before = torch.rand(2, 5, ROWS, COLUMNS), torch.rand(2, 5, ROWS, COLUMNS)
-    pose = torch.tensor([[-2.0, 0.0, 0.1], [torch.nan] * 3])
-    found = network(now, before, pose)
+    network = Forecast(8).eval()
+    seen = seen_frames(2)
+    seen.pose_before[1] = torch.nan
+    found = network(seen)
     assert found.shape == (2, FORECAST_FEATURES, ROWS, COLUMNS) and found.isfinite().all()
-    other = network(now, torch.rand_like(before), pose)
+    other = network(seen._replace(classes_before=torch.rand_like(seen.classes_before)))
     assert not torch.equal(found[0], other[0]) and torch.equal(found[1], other[1])
     assert forecast_maps(found).shape == (2, FORECAST_TIMES, 2 * ROWS, 2 * COLUMNS)
+
+
+def test_mirrored_frames_lie_over_each_other_as_the_frames_did():
+    torch.manual_seed(0)
+    seen = seen_frames(1)
+    mirrored = seen.mirrored()
+    shifted = shift_map(mirrored.classes_before, mirrored.pose_before)
+    torch.testing.assert_close(shifted, shift_map(seen.classes_before, seen.pose_before).flip(-1), atol=1e-4, rtol=0)
+    headings = [torch.atan2(frames.direction[:, 1], frames.direction[:, 0]) for frames in (seen, mirrored)]
+    torch.testing.assert_close(headings[1], -headings[0].flip(-1))
+    again = mirrored.mirrored()
+    assert all(torch.equal(one, other) for one, other in zip(again, seen, strict=True))
 
 
 @pytest.mark.parametrize("read", [read_map, nearest])

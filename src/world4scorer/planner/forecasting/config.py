@@ -27,6 +27,10 @@ class ForecastConfig:
     """Weight of occupied cells relative to free ones."""
     single_frame: float = 0.1
     """Share of scenes that are forecast from one frame, as at the beginning of a drive."""
+    mirror: bool = True
+    """Whether left and right are exchanged in half of the steps."""
+    bf16: bool | None = None
+    """Whether convolutions multiply in bfloat16; unless given, where the processor can."""
     validate_every: int = 500
     """Steps between measurements on the validation split."""
     validation_scenes: int = 500

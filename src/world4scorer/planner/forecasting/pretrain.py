@@ -25,36 +25,41 @@ from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.features.feature_cache import FeatureCache, cache_features
+from world4scorer.planner.features.feature_cache import BEFORE, FeatureCache, cache_features
 from world4scorer.planner.forecasting.config import ForecastConfig
 from world4scorer.planner.forecasting.occupancy import occupancy
-from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder import DenseEncoder, MapHeads
 from world4scorer.planner.model.dense_encoder_config import SCALE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder, save_dense_encoder
-from world4scorer.planner.model.forecast import FORECAST_SCALE, FORECAST_TIMES, FORECAST_WIDTH, Forecast, forecast_maps
+from world4scorer.planner.model.forecast import (
+    FORECAST_SCALE,
+    FORECAST_TIMES,
+    FORECAST_WIDTH,
+    Forecast,
+    SeenFrames,
+    forecast_maps,
+)
 from world4scorer.planner.pretraining.dense_batches import read_ahead
 from world4scorer.planner.pretraining.dense_pretrain import CURVES_FILE, take_weights
 from world4scorer.planner.pretraining.history_figure import save_curves
 from world4scorer.planner.pretraining.map_iou import near_cells
 from world4scorer.planner.pretraining.training_loop import LOSS, PretrainReport, TrainingRun
 
-BEFORE: Final = "_before"
-"""Suffix of a split's name for cached features of the frames before its scenes."""
 VALIDATION_BATCH: Final = 32
 OCCUPIED_PROBABILITY: Final = 0.3
 """Cells above it count as occupied in measurements: hardly any is more probable some seconds ahead."""
 
 
 class ForecastBatch(NamedTuple):
-    """Cached features of scenes and what happened in them."""
+    """Two frames of scenes and what happened after them."""
 
-    features: Tensor
-    """(B, F, X, Y)"""
-    features_before: Tensor
-    pose_before: Tensor
-    """(B, 3), NaN where the frame before is not looked at"""
+    frames: SeenFrames
     occupied: Tensor
     """(B, T, 2X, 2Y) 0 or 1"""
+
+    def mirrored(self) -> ForecastBatch:
+        """Left and right exchanged."""
+        return ForecastBatch(self.frames.mirrored(), self.occupied.flip(-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,7 @@ class ForecastScenes:
 
     samples: Samples
     store: SceneStore
+    heads: MapHeads
     now: FeatureCache
     before: FeatureCache
 
@@ -82,23 +88,18 @@ class ForecastScenes:
     def open(cls, encoder: DenseEncoder, data: Path, scenes: SplitScenes, show: bool) -> ForecastScenes:
         """Cache what is missing: features of the scenes, and of the frames before them."""
         samples, split = scenes.samples, scenes.split
-        images, _ = samples.frames_before()
-        # Scenes without a frame before show themselves; their pose says that it must not be looked at.
-        earlier = replace(samples, images=tuple(one or own for one, own in zip(images, samples.images, strict=True)))
         now = cache_features(encoder, samples, data, split, show_progress=show)
-        before = cache_features(encoder, earlier, data, f"{split}{BEFORE}", show_progress=show)
-        return cls(samples, SceneStore(scenes.store), now, before)
+        before = cache_features(encoder, samples.at_frames_before(), data, f"{split}{BEFORE}", show_progress=show)
+        return cls(samples, SceneStore(scenes.store), encoder.heads, now, before)
 
+    @torch.no_grad()
     def batch(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> ForecastBatch:
         """Scenes by their place in the split."""
         tokens = [self.samples.tokens[row] for row in rows]
         _, poses = self.samples.frames_before()
-        return ForecastBatch(
-            _tensor([self.now.read(token)[1] for token in tokens]),
-            _tensor([self.before.read(token)[1] for token in tokens]),
-            torch.from_numpy(poses[rows].astype(np.float32)),
-            _tensor([occupancy(self.store[token]) for token in tokens]),
-        )
+        now, before = (_tensor([cache.read(token)[1] for token in tokens]) for cache in (self.now, self.before))
+        frames = self.heads.frames(now, before, torch.from_numpy(poses[rows].astype(np.float32)))
+        return ForecastBatch(frames, _tensor([occupancy(self.store[token]) for token in tokens]))
 
 
 def _tensor(rows: list[np.ndarray[Any, Any]]) -> Tensor:
@@ -116,14 +117,21 @@ class _Batches:
         rng = np.random.default_rng([self.config.seed, step])
         batch = self.scenes.batch(np.sort(rng.choice(len(self.scenes), self.config.batch, replace=False)))
         alone = torch.from_numpy(rng.random(self.config.batch) < self.config.single_frame)
-        return batch._replace(pose_before=batch.pose_before.masked_fill(alone[:, None], torch.nan))
+        pose = batch.frames.pose_before.masked_fill(alone[:, None], torch.nan)
+        batch = batch._replace(frames=batch.frames._replace(pose_before=pose))
+        return batch.mirrored() if self.config.mirror and rng.random() < 0.5 else batch
+
+    @cached_property
+    def bf16(self) -> bool:
+        return torch.cpu._is_avx512_bf16_supported() if self.config.bf16 is None else self.config.bf16
 
     @cached_property
     def weight(self) -> Tensor:
         return torch.tensor(self.config.occupied_weight)
 
     def loss(self, network: Forecast, batch: ForecastBatch) -> dict[str, Tensor]:
-        logits = forecast_maps(network(batch.features, batch.features_before, batch.pose_before))
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            logits = forecast_maps(network(batch.frames).float())
         losses = functional.binary_cross_entropy_with_logits(
             logits, batch.occupied, pos_weight=self.weight, reduction="none"
         )
@@ -153,7 +161,7 @@ def pretrain_forecast(
     with resumable(out, "pretraining there"):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            network = Forecast(base.config.map_width)
+            network = Forecast()
         settings = {"pretraining": config.to_json(), "encoder": base.digest(), "scenes": len(scenes)}
         run = TrainingRun(network, config, settings, out, (0.9, 0.999))
         run.resume()
@@ -190,9 +198,9 @@ def forecast_iou(network: Forecast, scenes: ForecastScenes, config: ForecastConf
     for start in range(0, len(rows), VALIDATION_BATCH):
         batch = scenes.batch(rows[start : start + VALIDATION_BATCH])
         truth = (batch.occupied > 0) & near
-        for number, pose in enumerate((batch.pose_before, torch.full_like(batch.pose_before, torch.nan))):
-            logits = forecast_maps(network(batch.features, batch.features_before, pose))
-            found = (logits.sigmoid() > OCCUPIED_PROBABILITY) & near
+        alone = batch.frames._replace(pose_before=torch.full_like(batch.frames.pose_before, torch.nan))
+        for number, frames in enumerate((batch.frames, alone)):
+            found = (forecast_maps(network(frames)).sigmoid() > OCCUPIED_PROBABILITY) & near
             counts[number, 0] += (found & truth).sum((0, 2, 3))
             counts[number, 1] += (found | truth).sum((0, 2, 3))
     network.train()

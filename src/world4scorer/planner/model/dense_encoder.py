@@ -30,7 +30,7 @@ from world4scorer.planner.model.dense_encoder_config import (
     SHARP_STRIDE,
     DenseEncoderConfig,
 )
-from world4scorer.planner.model.forecast import FORECAST_FEATURES, Forecast
+from world4scorer.planner.model.forecast import FORECAST_FEATURES, Forecast, SeenFrames
 from world4scorer.planner.model.images import Frames, check_images
 from world4scorer.planner.model.lift import READINGS, Lift
 
@@ -164,6 +164,12 @@ class MapHeads(nn.Module):
         """(B, 2, 2X, 2Y) cosine and sine of the lane's heading relative to the ego, not normalised."""
         return _finer(self.direction, features_BFXY, LIFT_SCALE)
 
+    def frames(self, now_BFXY: Tensor, before_BFXY: Tensor, pose_before_B3: Tensor) -> SeenFrames:
+        """What a forecast looks at."""
+        return SeenFrames(
+            self(now_BFXY).sigmoid(), self.directions(now_BFXY), self(before_BFXY).sigmoid(), pose_before_B3
+        )
+
 
 def _finer(layer: nn.Conv2d, features_BFXY: Tensor, scale: int) -> Tensor:
     """Maps (B, M, scale X, scale Y): `pixel_shuffle` of a convolution of single cells, with maps last in memory.
@@ -194,7 +200,7 @@ class DenseEncoder(nn.Module):
         self.lift_sharp = Lift(self.config, SHARP_STRIDE) if self.config.sharp else None
         self.map = MapNetwork(self.config)
         self.heads = MapHeads(self.config)
-        self.forecast = Forecast(self.config.map_width, self.config.forecast) if self.config.forecast else None
+        self.forecast = Forecast(self.config.forecast) if self.config.forecast else None
         self.register_buffer("centre", torch.zeros(self.config.patch_width))
 
     @property
@@ -263,10 +269,10 @@ class DenseEncoder(nn.Module):
         """
         if self.forecast is None:
             return seen
-        features = seen.features
         if features_before is None or pose_before is None:
-            features_before, pose_before = features, features.new_full((len(features), 3), torch.nan)
-        return seen._replace(forecast=self.forecast(features, features_before, pose_before.to(features.dtype)))
+            features_before, pose_before = seen.features, seen.features.new_full((len(seen.features), 3), torch.nan)
+        frames = self.heads.frames(seen.features, features_before, pose_before.to(seen.features.dtype))
+        return seen._replace(forecast=self.forecast(frames))
 
     def encode_views(self, image_BC3HW: Tensor) -> ViewFeatures:
         """Features of all views."""
