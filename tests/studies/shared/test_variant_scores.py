@@ -124,7 +124,7 @@ def test_what_pools_offer():
     [
         (auxiliary_target, ("none", "current", "future"), pool_measures),
         (label_pairing, ("none", "bank", "all"), pool_measures),
-        (parts, ("whole", "no-bank", "no-images"), pool_measures),
+        (parts, ("whole", "no-bank", "no-images", "with-route"), pool_measures),
         (coverage, ("run", "coverage"), coverage_measures),
     ],
     ids=lambda value: getattr(value, "__name__", None),

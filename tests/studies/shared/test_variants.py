@@ -13,12 +13,13 @@ from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.planner.model.config import EGO_CHOICES
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training import train_folder
-from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.config import TrainConfig, city
 from world4scorer.planner.training.run import TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_history, read_run
-from world4scorer.studies.parts.study import PARTS
+from world4scorer.studies.parts.study import PARTS, parts
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.variants import Variant, train_variants
 
@@ -122,6 +123,14 @@ def test_parts_and_seeds(run, tmp_path):
     rest = study("parts", run, tmp_path, "--which", "plan-sampling", "images")["numbers"]
     assert {"whole", "no-plan-sampling", "no-images"} <= rest.keys()
     assert not any(read_run(folder / name)[0].loss_weights.future for name in ("no-images-5",))
+
+
+def test_parts_are_added_once(run):
+    routed = PARTS["route"].change(city())
+    assert (routed.model.ego_numbers, routed.model.route_reading) == (EGO_CHOICES[-1], True)
+    assert PARTS["route"].change(routed) == routed
+    with pytest.raises(ValueError, match="--forecast-encoder"):
+        parts(run, ["forecast"])
 
 
 def finished(run: Path, folder: Path, data: TrainData) -> Path:

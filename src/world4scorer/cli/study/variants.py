@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from world4scorer.cli.arguments import Run
+from world4scorer.cli.arguments import OptionalPath, Run
 from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import require_torch
 from world4scorer.cli.study.results import TrainingFlags, save_finding
@@ -70,22 +70,31 @@ def coverage(run: Run, /, training: TrainingFlags = DEFAULT_TRAINING_OPTIONS) ->
 def parts(
     run: Run,
     /,
-    which: tuple[Literal["bank", "plan-sampling", "images"], ...] = ("bank", "plan-sampling", "images"),
+    which: tuple[Literal["bank", "plan-sampling", "images", "route", "forecast"], ...] = (
+        "bank",
+        "plan-sampling",
+        "images",
+    ),
+    forecast_encoder: OptionalPath = None,
     training: TrainingFlags = DEFAULT_TRAINING_OPTIONS,
 ) -> int:
-    """The method without its bank, plan sampling, or images.
+    """The method without its bank, plan sampling, or images; or with the route, or a forecast.
 
     Trains what is missing.
 
-    Example: w4s study parts runs/city
+    Example: w4s study parts runs/city --which bank plan-sampling route
 
     Args:
         run: Folder of a finished training run; variants go to RUN/variants.
-        which: Parts to leave out, one at a time.
+        which: Parts to leave out (bank, plan-sampling, images) or to add (route, forecast), one at a time.
+        forecast_encoder: Encoder with a forecast, of `w4s pretrain --recipe forecast`.
         training: How the variants are trained.
     """
     require_torch("w4s study parts")
     from world4scorer.studies.parts.study import parts as study
 
     prepare_missing_store(run, training.split)
-    return save_finding(parts, study(run, which, training), run, training.out, which=which, training=training)
+    finding = study(run, which, training, forecast_encoder)
+    return save_finding(
+        parts, finding, run, training.out, which=which, forecast_encoder=forecast_encoder, training=training
+    )
