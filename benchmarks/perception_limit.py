@@ -12,7 +12,8 @@
 
 Tokens of patches, plans, labels, bank and targets are the same in all of them. The truth takes the place of the
 features of a map that a planner reads from its cache: an encoder whose heads spread these features has a digest, and so
-a cache, of its own. Can be interrupted and run again. Writes results/perception_limit.json and .md.
+a cache, of its own. Can be interrupted and run again. Writes results/perception_limit.json and .md, where rows of other
+`--variants` are kept.
 
 Shapes: F features of a map cell, X x Y cells of the feature map (2 m), 4X x 4Y cells of labels (0.5 m).
 """
@@ -57,6 +58,7 @@ from world4scorer.planner.pretraining.dense_losses import decode_direction
 from world4scorer.planner.training.split_samples import split_samples
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+RESULTS: Final = ROOT / "results" / "perception_limit.json"
 SPLITS: Final = ("city_train", "city_val")
 LOGIT: Final = 4.0
 """Of what is true; its negative of what is not."""
@@ -250,6 +252,10 @@ def report(runs: dict[Variant, Path], arguments: Arguments) -> None:
     evaluations = {variant: Finding.load(_evaluation(run)) for variant, run in runs.items()}
     numbers = {variant.name: found.numbers for variant, found in evaluations.items()}
     first = next(iter(numbers.values()))
+    if RESULTS.is_file():
+        numbers = {**Finding.load(RESULTS).numbers, **numbers}
+    rows = [variant for variant in VARIANTS if variant.name in numbers]
+    shown = [(variant.label, numbers[variant.name]) for variant in rows]
     faults = tuple(first["regret"]["by_fault"])
     command = f"python benchmarks/perception_limit.py {arguments.data.name} --out {arguments.out.name}"
     Finding(
@@ -264,24 +270,18 @@ def report(runs: dict[Variant, Path], arguments: Arguments) -> None:
             Table(
                 "PDMS v1.1 (%)",
                 ("given", *MEASURES.values()),
-                tuple(
-                    (variant.label, *(_percent(found.numbers["means"][measure]) for measure in MEASURES))
-                    for variant, found in evaluations.items()
-                ),
+                tuple((label, *(_percent(found["means"][measure]) for measure in MEASURES)) for label, found in shown),
             ),
             Table(
                 "Regret of choices: the best plan of the pool less the chosen one (points)",
                 ("given", *faults),
                 tuple(
-                    (
-                        variant.label,
-                        *(_percent(found.numbers["regret"]["by_fault"][fault]["regret"]) for fault in faults),
-                    )
-                    for variant, found in evaluations.items()
+                    (label, *(_percent(found["regret"]["by_fault"][fault]["regret"]) for fault in faults))
+                    for label, found in shown
                 ),
             ),
         ),
-    ).save(ROOT / "results", f"{command} --variants {' '.join(numbers)}")
+    ).save(RESULTS.parent, f"{command} --variants {' '.join(variant.name for variant in rows)}")
 
 
 def _evaluation(run: Path) -> Path:
