@@ -163,7 +163,7 @@ def measure(load: Load) -> tuple[float, float]:
     load()
     found: tuple[list[float], list[float]] = [], []
     for _ in range(REPEATS):
-        for seconds, compare in zip(found, (checksums.is_intact, lambda stream: True), strict=True):
+        for seconds, compare in zip(found, (checksums.is_intact, lambda source: True), strict=True):
             with patch.object(checksums, "is_intact", compare):
                 start = time.process_time()
                 load()

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file
 
 from tests.support.picture_dataset import SMALL, SPLIT, make_dataset
+from world4scorer.jobs.tensor_files import write_checkpoint
 from world4scorer.planner.model.config import pretrained_city
 from world4scorer.planner.model.images import ImageError, normalise
-from world4scorer.jobs.tensor_files import write_checkpoint
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretrained.image_encoder import BUNDLED, MASKED, load_city_encoder, load_encoder
 from world4scorer.planner.pretraining import training_loop
