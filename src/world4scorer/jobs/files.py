@@ -102,6 +102,7 @@ def hold_lock(path: str | os.PathLike[str], lock_error: Exception | None = None)
             if attempt == LOCK_ATTEMPTS - 1:
                 raise
         except Timeout:
+            assert lock_error is not None  # without one, it waits for ever
             raise lock_error from None
     try:
         yield
