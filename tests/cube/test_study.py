@@ -20,7 +20,7 @@ from world4scorer.cube.model.planners import ReplanStep
 from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.simulator.replay import Replay
-from world4scorer.cube.study import Study, make_groups, make_head, play_all
+from world4scorer.cube.study import StageLog, Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
 
 
@@ -116,6 +116,15 @@ def test_the_tuned_weight_is_kept(finished: Study) -> None:
 def test_stages_are_timed(finished: Study) -> None:
     stages = ("episodes", "world model", "candidates", "outcome heads", "inverse dynamics", "weights", "evaluation")
     assert set(finished.stages.seconds) == set(stages)
+
+
+def test_stages_that_run_together_are_all_kept_and_no_file_is_left(tmp_path: Path) -> None:
+    left = tmp_path / ".stages.json.0a1b2c3d.tmp"  # of a process that was killed
+    left.touch()
+    first, second = StageLog(tmp_path / "stages.json"), StageLog(tmp_path / "stages.json")
+    with first.timed("episodes"), second.timed("weights"):
+        pass
+    assert set(StageLog(tmp_path / "stages.json").seconds) == {"episodes", "weights"} and not left.exists()
 
 
 def test_another_preset_in_the_same_folder_is_refused(begun: Study) -> None:

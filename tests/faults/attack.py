@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-TIMEOUT: Final = 120.0
+TIMEOUT: Final = 300.0
 """Seconds after which a child hangs; machines may be slow."""
 MEMORY: Final = 3 << 30
 """Bytes of addresses that a reader may take beyond what it has: enough for any honest file of this size."""

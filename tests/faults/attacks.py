@@ -11,7 +11,7 @@ ATTACKS: Final = {
     attack.name: attack
     for attack in (
         Attack("kills", "kills at a step of writing, then resumed", interruptions.kills, 10_000),
-        Attack("commands", "kills and failed steps of slow commands, then resumed", interruptions.commands, 200),
+        Attack("commands", "kills and failed steps of slow commands, then resumed", interruptions.commands, 300),
         Attack("workers", "kills of several processes (all, the first, one worker)", worker_kills.worker_kills, 100),
         Attack(
             "disk",

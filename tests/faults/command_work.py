@@ -1,4 +1,5 @@
-"""Long work that takes seconds: a city, a planner's training and what it needs, drives, the cube.
+"""Long work that takes seconds: a city, a planner's training and what it needs, drives, the cube; with the pretraining
+of `pretraining_work` and the studies of `study_work`.
 
 Each at the smallest size that has all of its steps. Inputs are made once, in about a minute.
 """
@@ -13,6 +14,8 @@ from unittest.mock import patch
 
 import torch
 
+from tests.faults.pretraining_work import PRETRAINING, make_pretraining_inputs
+from tests.faults.study_work import STUDIES, make_study_inputs
 from tests.support.small_training import MACHINE, SMALL, prepare_training_set
 from world4scorer.city.world.config import Share, preset
 from world4scorer.city.world.make import make_city, make_traffic
@@ -59,6 +62,8 @@ def make_command_inputs(folder: Path) -> None:
     make_city(preset("tiny"), folder / "city", workers=1)
     prepare_training_set(folder / "city", folder / "training")
     train(replace(SMALL, epochs=1), _data(folder), folder / "run", MACHINE)
+    make_pretraining_inputs(folder)
+    make_study_inputs(folder)
     study = Study.begin(folder / "cube", "smoke")
     make_data(study, workers=1, progress=False)
     make_world_model(study, study.preset.world_model, progress=False)
@@ -174,4 +179,6 @@ COMMANDS: dict[str, Any] = {
     "cube candidates": fill_groups,
     "cube evaluation": fill_played,
     "cube outcome head": fill_head,
+    **PRETRAINING,
+    **STUDIES,
 }

@@ -22,5 +22,5 @@ def test_damaged_files_are_never_used_however_often(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("name", ["scene store, shard", "bank, candidates", "pools", "settings"])
 def test_damage_would_be_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the comparison of checksums, the same cases fail."""
-    monkeypatch.setattr(checksums, "is_intact", lambda stream: True)
+    monkeypatch.setattr(checksums, "is_intact", lambda source: True)
     assert any("something else" in failure for failure in damaged_kind(name, 0, tmp_path, cases=200).failures)

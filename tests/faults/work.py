@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
@@ -157,26 +158,25 @@ WORK: dict[str, Work] = {
 }
 
 
-NOT_COMPARED = (INDEX_NAME, "*.ckpt", "history.jsonl", "events.out.*", "stages.json")
-"""Files that hold times: of other files, or how long something took."""
-
-
-NOT_SWEPT = ("outcomes/.*.tmp", ".stages.json.*.tmp")
-"""Outcomes and the times of a cube study are written without a lock, so nobody may remove what a killed one left."""
-DURATION = b"duration_system"
-TIME = re.compile(rb'"(?:%b|checksum)": [^\n]*' % DURATION)
-"""The same, in the record of a drive."""
+NOT_COMPARED = (INDEX_NAME, "*.ckpt", "checkpoint.pt", "history.jsonl", "events.out.*", "stages.json", "store/own_*/*")
+"""Files that hold times: of other files, or how long something took. Stores of drives hold those of their logs; the
+banks made from them hold digests of their scenes."""
+DURATIONS = (b'"duration_system":', b'"seconds":')
+"""The same, in the record of a drive and in the report of a pretraining."""
+VARYING = re.compile(rb'(?:%b|"checksum":) [^\n]*' % b"|".join(DURATIONS))
+"""Lines of JSON that hold them, and the checksum over them."""
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Files of a folder by path, as text; without empty lock files, and those that hold times."""
+    """Files of a folder by path, as text; without empty lock files, what holds times, and the path of the folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        if any(path.match(pattern) for pattern in (*NOT_COMPARED, *NOT_SWEPT)):
+        if any(path.match(pattern) for pattern in NOT_COMPARED):
             continue
         if path.is_file() and path.stat().st_size:
-            kept = path.read_bytes()
-            kept = TIME.sub(b"", kept) if DURATION in kept else kept
+            kept, own = path.read_bytes(), os.fsencode(folder)
+            if any(text in kept for text in (own, *DURATIONS)):
+                kept = VARYING.sub(b"", kept.replace(own, b""))
             found[path.relative_to(folder).as_posix()] = kept.hex()
     return found
 

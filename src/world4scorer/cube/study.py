@@ -23,7 +23,7 @@ from world4scorer.cube.tune import TunedWeight, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
 from world4scorer.jobs.executors import Workers
 from world4scorer.jobs.files import read_json, write_json
-from world4scorer.jobs.resumable import resumable
+from world4scorer.jobs.resumable import resumable, short_lock
 
 STAGES: Final = "stages.json"
 WHAT: Final = "study of the cube"
@@ -143,7 +143,10 @@ class StageLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.seconds: dict[str, float] = dict(read_json(path, CubeError)["seconds"]) if path.exists() else {}
+        self.seconds = self._read()
+
+    def _read(self) -> dict[str, float]:
+        return dict(read_json(self._path, CubeError)["seconds"]) if self._path.exists() else {}
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -152,7 +155,14 @@ class StageLog:
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
+            self._add(name, time.monotonic() - began)
+
+    def _add(self, name: str, seconds: float) -> None:
+        """Read what other stages, which may run at the same time, have added, and add this."""
+        file = self._path.name
+        with short_lock(self._path.parent, f".{file}.lock", (f".{file}.*.tmp",)):
+            self.seconds = self._read()
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
             write_json(self._path, {"seconds": self.seconds})
 
 
@@ -181,10 +191,12 @@ def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[s
     groups = read_groups(study.groups)
     made_from = {"groups": digest_of(study.groups / ABOUT), "model": digest_of(study.model / MODEL_WEIGHTS)}
     settings = about(folder, config, "outcome head", **made_from)
-    with resumable(folder, "training this outcome head", CubeError, settings):
+    with (
+        study.stages.timed("outcome heads"),
+        resumable(folder, "training this outcome head", CubeError, settings),
+    ):
         if not (folder / DESCRIPTION).exists():
-            with study.stages.timed("outcome heads"):
-                save_head(train_head(groups, config, progress), config, folder, made_from)
+            save_head(train_head(groups, config, progress), config, folder, made_from)
     return read_head_report(folder)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_checksum
+from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_content
 from world4scorer.jobs.files import atomic_write
 
 META_CHECKSUM: Final = b"checksum"
@@ -22,6 +22,14 @@ def write_arrow(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Any
     sealed = schema.with_metadata({**(schema.metadata or {}), META_CHECKSUM: UNSEALED})
     with atomic_write(path, checksum=True) as stream, pa.ipc.new_file(stream, sealed) as writer:
         yield writer
+
+
+def check_mapped(
+    source: pa.MemoryMappedFile, path: str | os.PathLike[str], error: type[ValueError], remedy: str = MAKE_AGAIN
+) -> None:
+    """Compare the checksum of a file where it is mapped: its pages are then there for whoever reads its arrays."""
+    check_content(memoryview(source.read_buffer()), path, error, remedy)
+    source.seek(0)
 
 
 @contextmanager
@@ -40,9 +48,9 @@ def map_arrow(
         check: Whether to compare the checksum now; large files of many batches may do so later.
     """
     try:
-        if check:
-            check_checksum(path, error, remedy)
         with pa.memory_map(str(path)) as source:
+            if check:
+                check_mapped(source, path, error, remedy)
             yield pa.ipc.open_file(source)
     except FileNotFoundError:
         raise error(f"{path}: no such file; {remedy}") from None

@@ -18,7 +18,6 @@ none: NumPy compares the CRC-32 that ZIP keeps of every array.
 
 from __future__ import annotations
 
-import io
 import mmap
 import os
 import re
@@ -34,16 +33,16 @@ UNSEALED: Final = MARK + b"0" * DIGITS
 WINDOW: Final = 65_536
 """Bytes at either end of a file in which the mark lies: formats keep their metadata there."""
 CHUNK: Final = 1 << 18
-"""Bytes hashed at a time. Reading into a buffer that stays in the processor's cache is several times as fast as
-hashing a mapped file, unless its pages are needed anyway and made at once (`array_files.map_array`)."""
+"""Bytes of a file hashed at a time, in a buffer that stays in the processor's cache. Files that are mapped anyway are
+hashed where they are mapped (`check_content`), which saves copying them."""
 DAMAGED_LIKENESS: Final = 12
 """Characters of the mark, of 18, that make bytes a damaged mark and not something else."""
 MAKE_AGAIN: Final = "delete it and make it again"
 
-Stream = IO[bytes] | mmap.mmap
-"""A file, open for reading or mapped."""
+Source = IO[bytes] | memoryview
+"""A file open for reading, or its content."""
 
-_MARK: Final = re.compile(re.escape(MARK) + rb"([0-9a-f]{%d})" % DIGITS)
+_DIGITS: Final = re.compile(rb"[0-9a-f]{%d}" % DIGITS)
 
 
 class DamagedFile(ValueError):
@@ -52,36 +51,38 @@ class DamagedFile(ValueError):
 
 def seal(content: bytes) -> bytes:
     """The content with the digits of its mark filled in."""
-    stream = io.BytesIO(content)
-    _seal(stream)
-    return stream.getvalue()
+    sealed = bytearray(content)
+    for place, digits in _seals(memoryview(content)):
+        sealed[place : place + DIGITS] = digits
+    return bytes(sealed)
 
 
 def seal_file(path: str | os.PathLike[str]) -> None:
     """Fill in the digits of the mark in a file that has not got its name yet."""
     with open(path, "r+b", buffering=0) as stream:
-        _seal(stream)
+        for place, digits in _seals(stream):
+            stream.seek(place)
+            stream.write(digits)
 
 
-def _seal(stream: Stream) -> None:
-    places = _marks(stream).get(UNSEALED[len(MARK) :], [])
+def _seals(source: Source) -> list[tuple[int, bytes]]:
+    """Where which digits must be filled in."""
+    places = _marks(source).get(UNSEALED[len(MARK) :], [])
     assert places, "no mark within the first or last bytes of the file"
-    digits = _digest(stream, places)
-    for place in places:
-        stream.seek(place)
-        stream.write(digits)
+    digits = _digest(source, places)
+    return [(place, digits) for place in places]
 
 
-def is_intact(stream: Stream) -> bool | None:
-    """Whether a file, open for reading, matches its checksum; None if it has none."""
-    marks = _marks(stream)
+def is_intact(source: Source) -> bool | None:
+    """Whether a file, open for reading, or its content matches its checksum; None if it has none."""
+    marks = _marks(source)
     if not marks:
-        return False if max(map(_likeness, _windows(stream))) >= DAMAGED_LIKENESS else None
-    return any(_digest(stream, places) == digits for digits, places in marks.items())
+        return False if max(map(_likeness, _windows(source))) >= DAMAGED_LIKENESS else None
+    return any(_digest(source, places) == digits for digits, places in marks.items())
 
 
 def check_content(
-    content: bytes | mmap.mmap,
+    content: bytes | mmap.mmap | memoryview,
     path: str | os.PathLike[str],
     error: type[ValueError] = DamagedFile,
     remedy: str = MAKE_AGAIN,
@@ -90,7 +91,8 @@ def check_content(
 
     Returns whether there was a checksum to compare.
     """
-    return _check(content if isinstance(content, mmap.mmap) else io.BytesIO(content), path, error, remedy)
+    with memoryview(content) as view:
+        return _check(view, path, error, remedy)
 
 
 def check_checksum(
@@ -101,37 +103,42 @@ def check_checksum(
         return _check(stream, path, error, remedy)
 
 
-def _check(stream: Stream, path: str | os.PathLike[str], error: type[ValueError], remedy: str) -> bool:
-    intact = is_intact(stream)
+def _check(source: Source, path: str | os.PathLike[str], error: type[ValueError], remedy: str) -> bool:
+    intact = is_intact(source)
     if intact is False:
         raise error(f"{path}: damaged or changed since it was written: its checksum does not match; {remedy}")
     return intact is True
 
 
-def _marks(stream: Stream) -> dict[bytes, list[int]]:
+def _marks(source: Source) -> dict[bytes, list[int]]:
     """Where digits of marks begin, by digits; a file may quote the mark of another."""
     found: dict[bytes, list[int]] = {}
-    for start, window in _windows(stream):
-        for match in _MARK.finditer(window):
-            found.setdefault(match[1], []).append(start + match.start(1))
+    for start, window in _windows(source):
+        mark = len(window)
+        while (mark := window.rfind(MARK, 0, mark)) >= 0:  # several times as fast as `find` or a regular expression
+            place = mark + len(MARK)
+            if _DIGITS.match(window, place):
+                found.setdefault(window[place : place + DIGITS], []).append(start + place)
     return found
 
 
-def _windows(stream: Stream) -> list[tuple[int, bytes]]:
+def _windows(source: Source) -> list[tuple[int, bytes]]:
     """Both ends of a file, with their offsets; they do not overlap."""
-    stream.seek(0, os.SEEK_END)
-    size = stream.tell()
-    found = []
-    for begin in (0, min(size, max(WINDOW, size - WINDOW))):
-        stream.seek(begin)
-        found.append((begin, stream.read(WINDOW)))
-    return found
+    size = len(source) if isinstance(source, memoryview) else source.seek(0, os.SEEK_END)
+    return [(begin, _window(source, begin)) for begin in (0, min(size, max(WINDOW, size - WINDOW)))]
 
 
-def _digest(stream: Stream, places: list[int]) -> bytes:
+def _window(source: Source, begin: int) -> bytes:
+    if isinstance(source, memoryview):
+        return bytes(source[begin : begin + WINDOW])
+    source.seek(begin)
+    return source.read(WINDOW)
+
+
+def _digest(source: Source, places: list[int]) -> bytes:
     """The checksum of a file, with zeros in these places."""
     state, begin = xxhash.xxh3_64(), 0
-    for part in _parts(stream):
+    for part in _parts(source):
         with part:
             end = begin + len(part)
             done = begin
@@ -146,16 +153,14 @@ def _digest(stream: Stream, places: list[int]) -> bytes:
     return state.hexdigest().encode()
 
 
-def _parts(stream: Stream) -> Iterator[memoryview]:
+def _parts(source: Source) -> Iterator[memoryview]:
     """The bytes of a file: those in memory as they are, others in a buffer that is used again."""
-    if isinstance(stream, mmap.mmap):
-        yield memoryview(stream)
-    elif isinstance(stream, io.BytesIO):
-        yield stream.getbuffer()
+    if isinstance(source, memoryview):
+        yield source[:]
     else:
         buffer = bytearray(CHUNK)
-        stream.seek(0)
-        while count := stream.readinto(buffer):  # type: ignore[attr-defined]
+        source.seek(0)
+        while count := source.readinto(buffer):  # type: ignore[attr-defined]
             yield memoryview(buffer)[:count]
 
 

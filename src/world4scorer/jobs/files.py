@@ -87,8 +87,8 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def hold_lock(path: str | os.PathLike[str], lock_error: Exception, wait: bool = False) -> Iterator[None]:
-    """Keep other processes out for the length of the block; raise `lock_error` if one is inside, or wait for it.
+def hold_lock(path: str | os.PathLike[str], lock_error: Exception | None = None) -> Iterator[None]:
+    """Keep other processes out for the length of the block; if one is inside, raise `lock_error`, or wait without one.
 
     The operating system releases the lock with the process, however it ends; the empty file may stay.
     """
@@ -96,12 +96,13 @@ def hold_lock(path: str | os.PathLike[str], lock_error: Exception, wait: bool = 
     for attempt in range(LOCK_ATTEMPTS):
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(blocking=wait)
+            lock.acquire(blocking=lock_error is None)
             break
         except FileNotFoundError:  # a refused process has just removed its empty folder
             if attempt == LOCK_ATTEMPTS - 1:
                 raise
         except Timeout:
+            assert lock_error is not None  # without one, it waits for ever
             raise lock_error from None
     try:
         yield

@@ -177,14 +177,14 @@ def resumable(
         one.check(error)
     lock_error = error(f"{folder}: another run is {activity}; wait for it, or stop it first")
     claims = [one.path for one in settings]
-    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error, wait):
+    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, None if wait else lock_error):
         if others_at_work(folder):
             raise lock_error
         for one in settings:
             one.match(error)
-        sweep(folder, leftovers)
+        sweep(folder, (*LEFTOVERS, *leftovers))
         yield Job(folder, error)
-        sweep(folder, leftovers)  # of a worker that was killed, and whose task another has done
+        sweep(folder, (*LEFTOVERS, *leftovers))  # of a worker that was killed, and whose task another has done
 
 
 def others_at_work(folder: Path) -> bool:
@@ -198,9 +198,20 @@ def others_at_work(folder: Path) -> bool:
     return False
 
 
+@contextmanager
+def short_lock(folder: Path, lock: str = LOCK, leftovers: Sequence[str] = LEFTOVERS) -> Iterator[None]:
+    """Hold a folder, which several processes fill, for as long as a file is written; waits for another to have done so.
+
+    Unfinished files are then those of killed processes, and removed.
+    """
+    with hold_lock(folder / lock):
+        sweep(folder, leftovers)
+        yield
+
+
 def sweep(folder: Path, leftovers: Sequence[str]) -> None:
     """Remove unfinished files and folders."""
-    for leftover in [path for pattern in (*LEFTOVERS, *leftovers) for path in folder.glob(pattern)]:
+    for leftover in [path for pattern in leftovers for path in folder.glob(pattern)]:
         if leftover.is_dir():
             shutil.rmtree(leftover)
         else:

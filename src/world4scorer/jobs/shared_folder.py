@@ -23,7 +23,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from world4scorer.jobs.files import hold_lock
-from world4scorer.jobs.resumable import LOCK, MEMBERS, others_at_work, sweep
+from world4scorer.jobs.resumable import LEFTOVERS, LOCK, MEMBERS, others_at_work, sweep
 
 CLAIMS: Final = ".claims"
 """Folder of the locks of tasks, within a shared folder."""
@@ -115,7 +115,7 @@ def shared_folder(
     with ExitStack() as membership:
         with crew.alone():
             if not others_at_work(folder):
-                sweep(folder, leftovers)
+                sweep(folder, (*LEFTOVERS, *leftovers))
             own = folder / MEMBERS / f"{uuid4().hex}.lock"
             membership.enter_context(hold_lock(own, crew.lock_error))
         yield crew
@@ -123,6 +123,6 @@ def shared_folder(
             membership.close()
             own.unlink(missing_ok=True)
             if not others_at_work(folder):
-                sweep(folder, leftovers)
+                sweep(folder, (*LEFTOVERS, *leftovers))
                 for locks in (CLAIMS, MEMBERS):
                     shutil.rmtree(folder / locks, ignore_errors=True)

@@ -66,6 +66,18 @@ def test_an_interrupted_run_ends_with_the_same_files(made):
     assert files(made) == whole and kept.stat().st_mtime_ns == written
 
 
+def test_what_a_killed_run_left_among_the_citys_files_is_removed(made):
+    layout = DataFolder(made)
+    left = [
+        path.with_name(f".{path.name}.0a1b2c3d.tmp")
+        for path in (layout.city_network("ingolstadt"), layout.city_trips("ingolstadt_000"))
+    ]
+    for path in left:
+        path.touch()
+    make_dense_views(CONFIG, made, DENSE, workers=1)
+    assert not any(path.exists() for path in left)
+
+
 def test_other_settings_are_refused(made):
     with pytest.raises(CityError, match="other settings"):
         make_dense_views(replace(CONFIG, quality=50), made, DENSE, workers=1)

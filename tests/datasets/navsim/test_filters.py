@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.faults.injection import Fault, Injection, injected
 from tests.support.navsim_golden import NavsimGolden
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import (
@@ -60,6 +61,19 @@ def test_splits_survive_writing(split: Split, tmp_path: Path) -> None:
     two_stage = replace(split, name="again", two_stage=(("a", "b", (("c", "d"), ("e", "f"))),))
     for one in (split, two_stage):
         assert read_split(write_split(tmp_path, one)) == one
+
+
+def test_a_split_on_a_full_disk_is_named_and_the_former_one_stays(split: Split, tmp_path: Path) -> None:
+    path, other = write_split(tmp_path, split), replace(split, data_split="other")
+    errors = []
+    for step in range(1, 13):
+        with injected(Injection(tmp_path, Fault.ENOSPC, step)):
+            try:
+                write_split(tmp_path, other)
+            except OSError as error:
+                errors.append(str(error))
+        assert read_split(path) in (split, other)
+    assert len(errors) > 5 and all(str(tmp_path) in error for error in errors)
 
 
 def test_official_counts() -> None:

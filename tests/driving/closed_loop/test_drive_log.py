@@ -113,6 +113,26 @@ def test_drives_without_a_log_are_driven_again(driven: Path, drives: FinishedDri
     assert again.records["constant-velocity"][0].scores == drives.records["constant-velocity"][0].scores
 
 
+def test_what_a_killed_drive_left_of_its_split_is_removed(driven: Path, drives: FinishedDrives) -> None:
+    layout = DataFolder(driven)
+    (entry,) = read_drives(driven, SPLIT)
+    own = [
+        *(layout.log(SPLIT, entry.name), layout.city_drive(SPLIT, entry.name)),
+        *(layout.splits / f"{SPLIT}.yaml", layout.splits / "scene_filter" / f"{SPLIT}.yaml"),
+    ]
+    left = [path.with_name(f".{path.name}.0a1b2c3d.tmp") for path in own]
+    others = layout.splits / ".another.yaml.0a1b2c3d.tmp"  # maybe another process is writing it
+    images = layout.sensors(SPLIT) / ".lost.tmp" / "CAM_F0"
+    images.mkdir(parents=True)
+    for path in (*left, others):
+        path.touch()
+    logs = DriveLogWriter(driven, SPLIT)
+    drive_all(DriveConfig(driven, **CONFIG), CHOICES, drives.folder, SerialExecutor(), logs=logs)
+    assert not images.parent.exists() and not any(path.exists() for path in left) and others.exists()
+    with logs.recording(), pytest.raises(DriveError, match="another run is recording drives of this split"):
+        drive_all(DriveConfig(driven, **CONFIG), CHOICES, drives.folder, SerialExecutor(), logs=logs)
+
+
 def test_thinning_by_hand() -> None:
     """Ten frames of driving, forty of standing, twenty of driving; 3 past and 10 future frames stay out."""
     speeds = np.array([5.0] * 10 + [0.0] * 40 + [5.0] * 20)

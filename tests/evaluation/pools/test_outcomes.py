@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.evaluation.pools import LogPool, PoolError, ScoredPools, continued, framewise, inertial
 from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.scores.submission import evaluate_plans
+from world4scorer.jobs.files import hold_lock
+from world4scorer.jobs.resumable import LOCK
 
 from .conftest import make_pool
 
@@ -114,6 +117,27 @@ def test_outcomes_are_kept_and_made_anew_when_pools_change(folder, store, pools)
     np.testing.assert_array_equal(ScoredPools.open(folder.folder).v1, turned.v1)
     other = ScoredPools.open(folder.folder, lqr="corrected")
     assert not np.array_equal(other.v1, turned.v1)
+
+
+def test_what_a_killed_process_left_is_removed(folder, pools):
+    left = folder.outcomes_path("alpha").with_name(".alpha.arrow.0a1b2c3d.tmp")
+    left.touch()
+    ScoredPools.open(folder.folder)
+    assert not left.exists()
+
+
+def test_outcomes_that_another_process_writes_are_left_alone(folder, pools):
+    """It holds the lock for as long as its file is unfinished."""
+    own = folder.outcomes_path("beta").with_name(".beta.arrow.0a1b2c3d.tmp")
+    folder.outcomes_path("alpha").unlink()
+    with ThreadPoolExecutor(1) as threads:
+        with hold_lock(own.with_name(LOCK)):
+            own.touch()
+            opened = threads.submit(ScoredPools.open, folder.folder)
+            with pytest.raises(TimeoutError):
+                opened.result(0.5)
+            assert own.exists()
+        assert len(opened.result(20)) == len(pools)
 
 
 def test_outcomes_are_made_anew_when_scenes_change(folder, store, pools, tmp_path):

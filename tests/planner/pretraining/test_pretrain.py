@@ -8,10 +8,12 @@ import torch
 from safetensors.torch import load_file
 
 from tests.support.picture_dataset import SMALL, SPLIT, make_dataset
+from world4scorer.jobs.tensor_files import write_checkpoint
 from world4scorer.planner.model.config import pretrained_city
 from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretrained.image_encoder import BUNDLED, MASKED, load_city_encoder, load_encoder
+from world4scorer.planner.pretraining import training_loop
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews, contrastive_loss, encode_patches
@@ -131,6 +133,22 @@ def test_interrupted_run_ends_the_same(data, views, tmp_path):
     assert ends[0]["terms"] == ends[1]["terms"]
     for name, tensor in ends[0]["network"].items():
         assert torch.equal(tensor, ends[1]["network"][name]), name
+
+
+def test_a_run_that_was_stopped_behind_its_last_checkpoint_has_its_whole_history(data, views, tmp_path, monkeypatch):
+    run(data, views, tmp_path / "whole")
+
+    def stopped(content, path):
+        write_checkpoint(content, path)
+        if content["step"] == RECIPE.steps:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(training_loop, "write_checkpoint", stopped)
+        run(data, views, tmp_path / "stopped")
+    run(data, views, tmp_path / "stopped")
+    histories = [(tmp_path / name / training_loop.HISTORY_FILE).read_bytes() for name in ("whole", "stopped")]
+    assert histories[0] == histories[1]
 
 
 def test_other_settings_do_not_continue_a_run(data, views, tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.planner.pretrained.image_encoder import ImageEncoder, load_encoder, save_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets, TargetError, TargetNotes, write_file
-from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.targets.make_targets import make_targets, targets_finished
 from world4scorer.planner.training.prepare_data import check_targets
 
 FRAMES = 14
@@ -127,6 +128,20 @@ def test_a_file_that_was_not_finished_is_swept(data, encoder, tmp_path):
     (tmp_path / ".other.arrow.0a1b2c3d.tmp").touch()  # maybe another process is writing it
     make_targets(data, SPLIT, encoder, tmp_path / "t.arrow")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".other.arrow.0a1b2c3d.tmp", "t.arrow"]
+
+
+def test_targets_are_finished_when_nothing_is_left_of_making_them(data, encoder, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "t.arrow"
+    assert not targets_finished(out)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(shutil, "rmtree", stop)  # which comes once the file is there
+        make_targets(data, SPLIT, encoder, out)
+    assert out.is_file() and not targets_finished(out)
+    make_targets(data, SPLIT, encoder, out)
+    assert targets_finished(out)
 
 
 def test_parts_of_other_settings_are_made_again(encoder, tmp_path):

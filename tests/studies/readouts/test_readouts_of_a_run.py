@@ -47,6 +47,9 @@ def test_networks_are_made_once_and_scenes_looked_at(run, monkeypatch):
 
     monkeypatch.setattr(make, "fit", no_training)
     same = ReadoutConfig(pairs=12, condgrid_steps=2, diffusion_steps=2, decoder_steps=2)
+    left = run / "readouts" / "condgrid.checkpoint.pt"  # by a call that was killed before it was deleted
+    left.touch()
     assert make.make_readouts(run, same, "city").length == numbers["vector_length"]
+    assert not left.exists()
     with pytest.raises(ValueError, match=r"condgrid\.safetensors: made with other settings"):
         make.make_readouts(run, replace(same, seed=3), "city")

@@ -137,6 +137,32 @@ def test_surfaces_disagree_only_without_futures(run, tmp_path):
     assert read_surfaces(file, "another") is None
 
 
+def test_a_stopped_study_ends_with_the_same_numbers(run, tmp_path, monkeypatch):
+    """Scenes are solved in the groups that they would have been in, and kept ones stay."""
+    question = replace(FEW, scenes=3)
+    stability(run, question, tmp_path)
+    folder = tmp_path / "stability_scenes"
+    whole = {path.name: path.read_bytes() for path in folder.glob("*.json")}
+    groups = []
+
+    def recorded(measure, tokens, *rest):
+        groups.append(list(tokens))
+        return plain(measure, tokens, *rest)
+
+    plain = Measure.__call__
+    monkeypatch.setattr(Measure, "__call__", recorded)
+    scenes = [KeptScenes(folder, surfaces_signature(folder / "surfaces.json")).read(name[:-5]) for name in whole]
+    detailed = {one.token for one in scenes if one is not None and one.scales}
+    lost = next(one.token for one in scenes if one is not None and not one.scales)
+    for name in (f"{lost}.json", "surfaces.json"):
+        (folder / name).unlink()
+    (folder / ".surfaces.json.0a1b2c3d.tmp").touch()
+    stability(run, question, tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.glob("*.json")} == whole
+    assert [set(group) for group in groups] == [{one.token for one in scenes if one is not None} - detailed]
+    assert not list(folder.glob(".*.tmp"))
+
+
 def surfaces_signature(file):
     return json.loads(file.read_text())["signature"].split()[0]
 

@@ -33,7 +33,7 @@ from world4scorer.city.streets.street_map import StreetMap, read_streets
 from world4scorer.city.world.camera_renderer import city_renderer, jpeg
 from world4scorer.city.world.config import CityConfig, Simulation, plain_config
 from world4scorer.city.world.log_plan import LogPlan, shifted_pose
-from world4scorer.city.world.make import SimulationRunner
+from world4scorer.city.world.make import LEFTOVERS, LOCK, SimulationRunner
 from world4scorer.datasets.dense.views_file import DenseFrame, ViewGeometry, write_dense_views
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Workers, as_executor
@@ -71,11 +71,15 @@ def make_dense_views(
     """Write one file per simulation below `root`/dense and return that folder; finished ones are kept."""
     layout, dense = DataFolder(Path(root)), dense or DenseConfig()
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
-    paths = {name: build_network(network, layout.city_network(name)) for name, network in networks.items()}
-    work = DenseRenderer(layout.root, config, dense, paths)
     about = {"city": {**plain_config(config), "shares": None}, "dense": asdict(dense)}
     settings = Settings(layout.dense / "about.json", about)
-    with resumable(layout.dense, "rendering dense views", CityError, settings, leftovers=("*/.*.tmp",)) as job:
+    with (
+        # Networks and trips are the city's; what a killed process left of them is removed with the city's other files.
+        resumable(layout.root, "working on this city", CityError, lock=LOCK, leftovers=LEFTOVERS),
+        resumable(layout.dense, "rendering dense views", CityError, settings, leftovers=("*/.*.tmp",)) as job,
+    ):
+        paths = {name: build_network(network, layout.city_network(name)) for name, network in networks.items()}
+        work = DenseRenderer(layout.root, config, dense, paths)
         write_json(_list_file(layout.dense), {each.name: each.share.split for each in config.simulations})
         job.run_missing(
             as_executor(workers),

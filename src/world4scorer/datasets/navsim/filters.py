@@ -24,6 +24,7 @@ import yaml
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log
+from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.names import safe_name
 
 OFFICIAL_COUNTS: Final[Mapping[str, tuple[int, int]]] = {"navtrain": (1_192, 103_288), "navtest": (136, 12_146)}
@@ -155,7 +156,6 @@ def read_split(path: str | os.PathLike[str]) -> Split:
 def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
     """Write a split and its filter into the folder `train_test_split`; returns the path of the split."""
     folder = Path(folder)
-    (folder / "scene_filter").mkdir(parents=True, exist_ok=True)
     values: dict[str, Any] = {field.name: getattr(split.filter, field.name) for field in fields(SceneFilter)}
     for key in ("log_names", "tokens"):
         values[key] = None if values[key] is None else list(values[key])
@@ -164,12 +164,14 @@ def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
     text = yaml.safe_dump(
         {"_target_": "navsim.common.dataclasses.SceneFilter", "_convert_": "all", **values}, sort_keys=False
     )
-    (folder / "scene_filter" / f"{split.name}.yaml").write_text(text, encoding="utf-8")
+    with atomic_write(folder / "scene_filter" / f"{split.name}.yaml") as stream:
+        stream.write(text.encode())
     body: dict[str, Any] = {"defaults": [{"scene_filter": split.name}], "data_split": split.data_split}
     if split.two_stage:
         body["reactive_all_mapping"] = [[a, b, [list(pair) for pair in pairs]] for a, b, pairs in split.two_stage]
     path = folder / f"{split.name}.yaml"
-    path.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    with atomic_write(path) as stream:
+        stream.write(yaml.safe_dump(body, sort_keys=False).encode())
     return path
 
 

@@ -36,7 +36,7 @@ from world4scorer.engine.scene.lanes import Lanes
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.scene import MAX_PAST_US, Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
-from world4scorer.jobs.checksums import check_checksum
+from world4scorer.jobs.arrow_files import check_mapped
 from world4scorer.jobs.sources import Stamp
 
 _Type = TypeVar("_Type")
@@ -259,9 +259,9 @@ def _trusted(kind: type[_Type], **fields: Any) -> _Type:
 
 def _open(path: Path) -> pa.RecordBatch:
     try:
-        check_checksum(path, StoreError, PREPARE_AGAIN)
         # Closing releases the file descriptor; the mapping lives as long as its arrays.
         with pa.memory_map(str(path)) as source:
+            check_mapped(source, path, StoreError, PREPARE_AGAIN)
             reader = pa.ipc.open_file(source)
             version = _check_version(path, reader.schema)
             if reader.num_record_batches != 1:

@@ -28,7 +28,7 @@ from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import make_bank
 from world4scorer.planner.bank.candidate_bank import is_finished
 from world4scorer.planner.targets.future_targets import FutureTargets
-from world4scorer.planner.targets.make_targets import make_targets, target_notes
+from world4scorer.planner.targets.make_targets import make_targets, target_notes, targets_finished
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.rollouts import RolloutData
 from world4scorer.planner.training.run import Machine
@@ -137,7 +137,7 @@ class Aggregation:
                     f"target encoder {encoder!r}: the targets of the run, {data.targets}, were made with another"
                 )
             targets = layout.targets(split, notes.frame)
-            if not targets.is_file():
+            if not targets_finished(targets):
                 make_targets(
                     data.data,
                     split,

@@ -12,7 +12,8 @@ seconds on are what was really driven and seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +36,7 @@ from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.drive_config import DriveError
 from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.resumable import LEFTOVERS, resumable, sweep
 
 STANDING_SPEED: Final = 0.1
 """Speed below which the ego stands [m/s]."""
@@ -157,6 +159,16 @@ class DriveLogWriter:
         places = np.array([state.ego_pose[:2] for state in frames.states])[chosen] + offset
         away = np.linalg.norm(places[:, None] - route.points, axis=2).min(1)
         return np.asarray(chosen[away <= MAX_LATERAL_DISTANCE])
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Keep other processes from writing this split, and remove what a killed one left of it."""
+        layout = DataFolder(self.root)
+        with resumable(layout.city_drives(self.split), "recording drives of this split", DriveError):
+            sweep(layout.logs(self.split), LEFTOVERS)
+            sweep(layout.sensors(self.split), LEFTOVERS)
+            sweep(layout.splits, [f"{below}.{self.split}.yaml.*.tmp" for below in ("", "*/")])
+            yield
 
     def write_split(self) -> None:
         """Write the split of all drives so far, in the order of their names."""

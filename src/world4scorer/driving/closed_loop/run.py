@@ -10,6 +10,7 @@ OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a dri
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -72,7 +73,10 @@ def drive_all(
     worker = DriveWorker(plan, out, logs)
     # In order of time, so that the traffic before a start is not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
-    with resumable(out, "driving there", DriveError, settings, leftovers=("*/.*.tmp",)) as job:
+    with (
+        resumable(out, "driving there", DriveError, settings, leftovers=("*/.*.tmp",)) as job,
+        nullcontext() if logs is None else logs.recording(),
+    ):
         missing = [
             DriveTask(route, tuple(choice for choice in choices if not worker.is_done(route, choice)))
             for route in in_order

@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,10 +31,18 @@ from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.indices import PLAN_POSES, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.selection.inertial import pair_interval
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, column, numbers, read_table
+from world4scorer.evaluation.pools.pool_files import (
+    OUTCOMES_FOLDER,
+    LogPool,
+    PoolError,
+    PoolFolder,
+    column,
+    numbers,
+    read_table,
+)
 from world4scorer.jobs.arrow_files import write_arrow
 from world4scorer.jobs.executors import Executor
-from world4scorer.jobs.resumable import run_tasks
+from world4scorer.jobs.resumable import LEFTOVERS, run_tasks, short_lock
 
 logger = logging.getLogger(__name__)
 
@@ -72,10 +81,18 @@ def judge_pools(
     What is missing is computed by threads of this process, or, with an executor, written by its workers first.
     """
     judge = _JudgeLog(folder, store, lqr)
+    _sweep(folder.folder / OUTCOMES_FOLDER)
     if executor is not None:
         for _ in run_tasks(executor, judge.keep, folder.logs, folder.folder, "logs", PoolError):
             pass
     return map_threads(judge, folder.logs)
+
+
+def _sweep(outcomes: Path) -> None:
+    """Remove what a killed process was writing; every process that writes there holds the lock meanwhile."""
+    if any(path for pattern in LEFTOVERS for path in outcomes.glob(pattern)):
+        with suppress(PermissionError), short_lock(outcomes):
+            pass
 
 
 @dataclass(frozen=True)
@@ -94,7 +111,8 @@ class _JudgeLog:
             return log, kept
         outcomes = judge_log(log, self.store, self.lqr)
         try:
-            write_outcomes(path, log, outcomes, made_with)
+            with short_lock(path.parent):
+                write_outcomes(path, log, outcomes, made_with)
         except PermissionError as error:
             logger.warning("%s: cannot be written (%s); outcomes are computed again next time", path, error)
         return log, outcomes

@@ -133,7 +133,8 @@ class TrainingRun:
         self.terms, self.measured = saved["terms"], saved["measured"]
 
     def save(self) -> None:
-        """Write a checkpoint and the history so far."""
+        """Write the history so far, then a checkpoint: a run that resumes at its end writes no history any more."""
+        write_json(self.out / HISTORY_FILE, self.history())
         content: dict[str, Any] = {
             "settings": json.loads(json.dumps(self.settings)),
             "network": self.network.state_dict(),
@@ -145,7 +146,6 @@ class TrainingRun:
             "measured": self.measured,
         }
         write_checkpoint(content, self.out / CHECKPOINT_FILE)
-        write_json(self.out / HISTORY_FILE, self.history())
 
     def history(self) -> dict[str, Any]:
         """Curves of all terms, and measurements."""

@@ -111,7 +111,7 @@ def make_image_targets(
     """Make targets of images from any source."""
     _check_name(out)
     start = time.monotonic()
-    parts = out.with_name(f".{out.name}.parts")
+    parts = _parts(out)
     with resumable(parts, "making these targets", TargetError) as job:
         for leftover in out.parent.glob(f".{escape(out.name)}.*.tmp"):  # of a process that was killed while joining
             leftover.unlink()
@@ -129,6 +129,16 @@ def make_image_targets(
     shutil.rmtree(parts)
     targets = FutureTargets.open(out)
     return TargetReport(len(targets), targets.valid, targets.mean_cosine(), between_logs, time.monotonic() - start)
+
+
+def targets_finished(out: Path) -> bool:
+    """Whether targets are made, and nothing is left of making them."""
+    return out.is_file() and not _parts(out).is_dir()
+
+
+def _parts(out: Path) -> Path:
+    """Folder of the logs that are finished."""
+    return out.with_name(f".{out.name}.parts")
 
 
 def _check_name(out: Path) -> None:

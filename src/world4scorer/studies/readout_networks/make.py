@@ -183,9 +183,9 @@ class _Making:
             multiply_short(network, False)
             write_json(notes, {"settings": settings, "curve": loss_curve(losses)})
             write_tensors(network.state_dict(), weights)
-            checkpoint.unlink(missing_ok=True)
         else:
             check_settings(weights, _made_with(notes), settings, ValueError, remedy=DELETE)
+        checkpoint.unlink(missing_ok=True)  # of a call that was killed just before, too
         tensors = read_tensors(weights)
         check_tensors(tensors, {key: tensor.shape for key, tensor in network.state_dict().items()}, weights)
         network.load_state_dict(tensors)

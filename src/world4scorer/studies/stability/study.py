@@ -43,6 +43,7 @@ from world4scorer.studies.stability.surfaces import measure_surfaces, pick_scene
 from world4scorer.studies.stability.tables import remarks, tables
 
 NAME: Final = "stability"
+ACTIVITY: Final = "measuring these scenes"
 PARTS: Final = "stability_scenes"
 """Folder beside the finding, for scenes that are finished."""
 SURFACES: Final = "surfaces.json"
@@ -75,7 +76,12 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     indices = trained.draw(question.supervised + SPARE_SCENES, question.seed)
     supervision = trained.supervision(planner, indices[: question.supervised])
     found: dict[str, SceneRadii] = {token: one for token in tokens if (one := kept.read(token)) is not None}
-    missing = [number for number, token in enumerate(tokens) if token not in found]
+    groups = [
+        # Whole groups, as results depend on who is solved together in their last digits.
+        group
+        for group in _groups(len(tokens), question.detailed)
+        if any(tokens[number] not in found for number in group)
+    ]
 
     @cache
     def prepared() -> Measure:
@@ -86,17 +92,17 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     def plans_of(numbers: Sequence[int]) -> Tensor:
         return torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in numbers]], np.float32))
 
-    if missing:
+    if groups:
         measure = prepared()
 
         def measure_group(group: Sequence[int]) -> None:
             names = [tokens[number] for number in group]
             for one in measure(names, plans_of(group), group, group[0] < question.detailed, group[0] == 0):
-                kept.write(one)
-                found[one.token] = one
+                if one.token not in found:
+                    kept.write(one)
+                    found[one.token] = one
 
-        groups = _groups(missing, question.detailed)
-        with resumable(kept.folder, "measuring these scenes") as job:
+        with resumable(kept.folder, ACTIVITY) as job:
             job.run_missing(
                 SerialExecutor(), measure_group, groups, "radii", "groups of scenes", unit="scenes", size=len, show=True
             )
@@ -122,7 +128,8 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
         surfaces = read_surfaces(file, f"{kept.signature} {scene.token}")
         if surfaces is None:
             surfaces = measure_surfaces(prepared(), scene, plans)
-            write_surfaces(file, f"{kept.signature} {scene.token}", surfaces)
+            with resumable(kept.folder, ACTIVITY):
+                write_surfaces(file, f"{kept.signature} {scene.token}", surfaces)
         pictures["surfaces"] = draw_surfaces(surfaces, store[scene.token], plans[0].numpy())
     return Finding(
         name=NAME,
@@ -148,9 +155,9 @@ def _check(question: StabilityOptions) -> None:
             raise ValueError(f"mu: {mu}; above 0")
 
 
-def _groups(numbers: Sequence[int], detailed: int) -> list[list[int]]:
+def _groups(scenes: int, detailed: int) -> list[list[int]]:
     """Numbers of scenes in groups, none of which has scenes of both kinds; the first scene leads its group."""
-    parts = [n for n in numbers if n < detailed], [n for n in numbers if n >= detailed]
+    parts = [*range(min(detailed, scenes))], [*range(detailed, scenes)]
     return [part[start : start + GROUP] for part in parts for start in range(0, len(part), GROUP)]
 
 
