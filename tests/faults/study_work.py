@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.support.small_aggregation import SMALL_ROUND
 from tests.support.small_training import MACHINE
 from world4scorer.driving.aggregation.aggregate import aggregate
-from world4scorer.driving.aggregation.config import AggregateConfig
 from world4scorer.driving.aggregation.rounds import Aggregation
-from world4scorer.driving.closed_loop.drive_log import Thinning
-from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.evaluation.pools.open import open_pools, pool_folder
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.files import json_content, read_json
@@ -41,17 +40,7 @@ READOUTS = ReadoutConfig(
     checkpoint_every=1,
 )
 RADII = StabilityOptions(supervised=3, scenes=3, rivals=2, detailed=1, mu=1.0, scales=(5.0,), draws=50)
-ROUND = AggregateConfig(
-    rounds=1,
-    routes=1,
-    suite="",
-    evaluation_routes=1,
-    ego_numbers=21,
-    imitation="pdm-closed",
-    scenes=16,
-    thinning=Thinning(stride=1),
-    rules=TerminationRules(time_limit=9.0, deviation=500.0, off_road_time=60.0),
-)
+ROUND = replace(SMALL_ROUND, scenes=16)
 
 
 def make_study_inputs(folder: Path) -> None:

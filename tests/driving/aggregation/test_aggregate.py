@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.small_aggregation import SMALL_ROUND
 from tests.support.small_training import MACHINE, TrainingSet
 from world4scorer.city.world.manifest import read_drives
 from world4scorer.datasets.store import SceneStore
 from world4scorer.driving.aggregation.aggregate import aggregate, best_round, pays
 from world4scorer.driving.aggregation.config import AggregateConfig
 from world4scorer.driving.aggregation.rounds import Aggregation, RoundResult
-from world4scorer.driving.closed_loop.drive_log import Thinning
-from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
@@ -57,17 +56,7 @@ def run(training_set: TrainingSet, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_one_round(run: Path, training_set: TrainingSet) -> None:
     """On two devices: the second process must not be one that aggregates."""
-    config = AggregateConfig(
-        rounds=1,
-        routes=1,
-        suite="",
-        evaluation_routes=1,
-        ego_numbers=21,
-        imitation="pdm-closed",
-        thinning=Thinning(stride=1),
-        rules=TerminationRules(time_limit=9.0, deviation=500.0, off_road_time=60.0),
-    )
-    work = Aggregation(run, run.parent / "own", config, SerialExecutor(), replace(MACHINE, devices=2))
+    work = Aggregation(run, run.parent / "own", SMALL_ROUND, SerialExecutor(), replace(MACHINE, devices=2))
     finding = aggregate(work)
     before, after = finding.numbers["rounds"]
     _, data = read_run(run)
@@ -86,4 +75,4 @@ def test_one_round(run: Path, training_set: TrainingSet) -> None:
     again = aggregate(work)  # nothing is left to do
     assert again.numbers == finding.numbers and listed.read_text() == text
     with pytest.raises(ValueError, match="other settings"):
-        aggregate(replace(work, config=replace(config, seed=5)))
+        aggregate(replace(work, config=replace(SMALL_ROUND, seed=5)))
