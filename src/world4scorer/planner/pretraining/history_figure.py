@@ -28,7 +28,8 @@ def save_curves(history: Mapping[str, Any], path: Path) -> None:
     measured = history["measured"]
     for name in measured[0]["iou"]["near"] if measured else ():
         values = [math.nan if one["iou"]["near"][name] is None else one["iou"]["near"][name] for one in measured]
-        axes[1].plot([one["step"] for one in measured], values, label=name, color=colours.get(name))
+        colour = colours.setdefault(name, f"C{len(colours)}")
+        axes[1].plot([one["step"] for one in measured], values, label=name, color=colour)
     axes[1].set(xlabel="step", ylabel="IoU", ylim=(0, 1))
     if measured:
         axes[1].legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
