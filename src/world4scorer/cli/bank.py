@@ -113,13 +113,14 @@ def histogram(
 
     Args:
         pack: Folder of the bank.
-        generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
+        generated: Folders of `w4s pools`, pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
         store: Scene store to score the generated plans in.
         out: Picture (.png, .pdf or .svg).
         threads: Threads; one for each core unless given.
     """
     from world4scorer.datasets.store import SceneStore
     from world4scorer.engine.outcomes.batch import set_threads
+    from world4scorer.evaluation.pools.pool_files import PoolFolder, is_pools
     from world4scorer.planner.bank.candidate_bank import CandidateBank
     from world4scorer.planner.bank.histogram import compare_with_bank
     from world4scorer.planner.bank.histogram_figure import write_comparison
@@ -127,7 +128,8 @@ def histogram(
 
     if threads is not None:
         set_threads(threads)
-    plans = {token: pool for file in generated for token, pool in read_plans(file).items()}
+    given = (PoolFolder(path).plans() if is_pools(path) else read_plans(path) for path in generated)
+    plans = {token: pool for some in given for token, pool in some.items()}
     found = compare_with_bank(CandidateBank.open(pack), plans, SceneStore(store))
     words = ["w4s", "bank", "histogram", pack, "--generated", *generated, "--store", store, "--out", out]
     write_comparison(found, out, shlex.join(str(word) for word in words))

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from tests.support.scenes import make_plans
+from tests.support.stored_pools import write_pools
 from world4scorer import cli
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import label
+from world4scorer.evaluation.pools.pool_files import LogPool
 from world4scorer.planner.bank import CandidateBank
 
 
@@ -58,6 +60,13 @@ def test_import_and_histogram(store: Path, packed: Path, tmp_path: Path, capsys:
     bank = CandidateBank.open(packed)
     assert numbers["bank"]["pdms"] == pytest.approx(float(bank.subscores[..., 6][bank.mask].mean()), rel=1e-5)
     assert "w4s bank histogram" in out.with_suffix(".md").read_text()
+    utility = np.zeros((len(plans), 5), np.float32)
+    log = LogPool("alpha", tuple(plans), np.arange(len(plans)), np.stack(list(plans.values())), utility, utility)
+    pools = write_pools(tmp_path / "pools", store, [log])
+    words[words.index(str(dump))] = str(pools)
+    assert cli.main([*words, "--out", str(out)]) == 0
+    again = json.loads(out.with_suffix(".json").read_text())
+    assert again["generated"] == numbers["generated"] and "pools" in again["command"]
     assert cli.main([*words, "--out", str(tmp_path / "figure.txt")]) == 1
 
 

@@ -115,6 +115,11 @@ class PoolFolder:
     def __iter__(self) -> Iterator[LogPool]:
         return map(self.read, self.logs)
 
+    def plans(self) -> dict[str, NDArray[Any]]:
+        """Plans (N, T, 3) by token."""
+        logs = (self.read(name, states=False) for name in self.logs)
+        return {token: plans for log in logs for token, plans in zip(log.tokens, log.plans, strict=True)}
+
     def write(self, log: LogPool) -> None:
         """Keep the pools of a log, whole or not at all."""
         _checked(self.path(log.log_name), log)
