@@ -159,8 +159,7 @@ class StageLog:
 
     def _add(self, name: str, seconds: float) -> None:
         """Read what other stages, which may run at the same time, have added, and add this."""
-        file = self._path.name
-        with short_lock(self._path.parent, f".{file}.lock", (f".{file}.*.tmp",)):
+        with short_lock(self._path.parent, leftovers=(f".{self._path.name}.*.tmp",)):
             self.seconds = self._read()
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
             write_json(self._path, {"seconds": self.seconds})

@@ -199,12 +199,12 @@ def others_at_work(folder: Path) -> bool:
 
 
 @contextmanager
-def short_lock(folder: Path, lock: str = LOCK, leftovers: Sequence[str] = LEFTOVERS) -> Iterator[None]:
+def short_lock(folder: Path, leftovers: Sequence[str] = LEFTOVERS) -> Iterator[None]:
     """Hold a folder, which several processes fill, for as long as a file is written; waits for another to have done so.
 
     Unfinished files are then those of killed processes, and removed.
     """
-    with hold_lock(folder / lock):
+    with hold_lock(folder / LOCK):
         sweep(folder, leftovers)
         yield
 
